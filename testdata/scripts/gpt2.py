@@ -10,12 +10,12 @@ import onnx
 
 from common import (
     GOLDENS, MODELS, Golden, check_runtime, compare_precision, export_dynamo, export_torchscript, finite_differences,
-    gradients, initializer_names, number, perturb, setup,
+    gradients, initializer_names, no_packed_sequences, number, perturb, setup,
 )
 
 import torch  # noqa: E402  (common sets the threads first)
 import transformers  # noqa: E402
-from transformers import GPT2Config, GPT2LMHeadModel, masking_utils  # noqa: E402
+from transformers import GPT2Config, GPT2LMHeadModel  # noqa: E402
 
 SEED = 20260901
 MICRO_BATCH, MICRO_BATCHES, SEQ, STEPS = 2, 4, 64, 20
@@ -95,11 +95,10 @@ def make_small() -> None:
     print("dynamo names that differ:", initializer_names(proto, parameters))
     check(MODELS / "gpt2.onnx", model)
 
-    # The tracer has no aten::diff, which only serves to find packed sequences; there are none.
-    masking_utils.find_packed_sequence_indices = lambda position_ids: None
     eager = small(Logits, "eager")
     path = MODELS / "gpt2_torchscript.onnx"
-    proto = export_torchscript(eager, args, {"input_ids": IDS, "logits": IDS}, ["logits"], path)
+    with no_packed_sequences():
+        proto = export_torchscript(eager, args, {"input_ids": IDS, "logits": IDS}, ["logits"], path)
     print("torchscript names that differ:", initializer_names(proto, parameters))
     check(path, model)
 
