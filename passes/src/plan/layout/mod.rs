@@ -1,0 +1,3 @@
+//! Static memory layout of each rank.
+
+pub mod pack;

@@ -1,0 +1,182 @@
+//! First-fit placement over static orders, improved by promoting the blocks that stick out.
+
+use std::cmp::Reverse;
+
+use super::conflict::{Conflicts, has};
+use super::problem::{Block, Load, slot_range};
+
+/// Offsets of the blocks of one group and the end of the highest.
+#[derive(Clone)]
+pub(super) struct Placed {
+    pub(super) offsets: Vec<u64>,
+    pub(super) height: u64,
+}
+
+/// Places the blocks of one group at or above `base`, stopping at a height of `target` or below.
+pub(super) fn pack_group(blocks: &[&Block], base: u64, target: u64, steps: &mut u64) -> Placed {
+    let group = Group {
+        blocks,
+        conflicts: Conflicts::new(blocks),
+        base,
+    };
+    let mut best: Option<(Placed, Vec<usize>)> = None;
+    for order in orders(&group) {
+        let placed = group.first_fit(&order, steps);
+        if best
+            .as_ref()
+            .is_none_or(|(best, _)| placed.height < best.height)
+        {
+            best = Some((placed, order));
+        }
+        let reached = best.as_ref().is_some_and(|(best, _)| best.height <= target);
+        if reached || *steps == 0 {
+            break;
+        }
+    }
+    let (mut best, mut order) = best.expect("there is at least one order");
+    promote(&group, &mut best, &mut order, target, steps);
+    best
+}
+
+/// The blocks of one group with what is known about them.
+struct Group<'a> {
+    blocks: &'a [&'a Block],
+    conflicts: Conflicts,
+    base: u64,
+}
+
+impl Group<'_> {
+    /// Places the blocks one after the other, each as low as the ones before it allow.
+    fn first_fit(&self, order: &[usize], steps: &mut u64) -> Placed {
+        let mut offsets = vec![0u64; self.blocks.len()];
+        // The placed blocks, sorted by offset.
+        let mut stack: Vec<u32> = Vec::with_capacity(self.blocks.len());
+        let mut height = 0u64;
+        for &index in order {
+            let block = self.blocks[index];
+            let row = self.conflicts.row(index);
+            let mut scanned = 0;
+            let offset = block.fixed.unwrap_or_else(|| {
+                let aligned = |offset: u64| {
+                    offset
+                        .checked_next_multiple_of(block.align)
+                        .unwrap_or(u64::MAX)
+                };
+                let mut offset = aligned(self.base);
+                for &other in &stack {
+                    scanned += 1;
+                    let other = other as usize;
+                    if has(row, other) {
+                        if offsets[other] >= offset.saturating_add(block.size) {
+                            break;
+                        }
+                        offset = offset.max(aligned(
+                            offsets[other].saturating_add(self.blocks[other].size),
+                        ));
+                    }
+                }
+                offset
+            });
+            *steps = steps.saturating_sub(scanned + 1);
+            offsets[index] = offset;
+            height = height.max(offset.saturating_add(block.size));
+            let place = stack.partition_point(|&other| offsets[other as usize] <= offset);
+            stack.insert(
+                place,
+                u32::try_from(index).expect("a group has fewer than 2^32 blocks"),
+            );
+        }
+        Placed { offsets, height }
+    }
+}
+
+/// Several orders of all blocks. Fixed blocks come first in each.
+fn orders(group: &Group<'_>) -> Vec<Vec<usize>> {
+    let blocks = group.blocks;
+    let load = Load::new(blocks.iter().copied());
+    let lives: Vec<u64> = blocks.iter().map(|block| block.life()).collect();
+    let starts: Vec<u32> = blocks
+        .iter()
+        .map(|block| block.lives.first().map_or(0, |live| live.start))
+        .collect();
+    let degrees: Vec<u64> = (0..blocks.len())
+        .map(|index| group.conflicts.degree(index))
+        .collect();
+    let peaks: Vec<u64> = blocks
+        .iter()
+        .map(|block| {
+            let slots = block
+                .lives
+                .iter()
+                .flat_map(|live| slot_range(&load.times, live));
+            slots.map(|slot| load.slots[slot]).max().unwrap_or(0)
+        })
+        .collect();
+    let area = |index: usize| u128::from(blocks[index].size) * u128::from(lives[index]);
+    let size = |index: usize| blocks[index].size;
+    vec![
+        sorted(blocks, |index| {
+            (Reverse(size(index)), Reverse(lives[index]))
+        }),
+        sorted(blocks, |index| {
+            (Reverse(lives[index]), Reverse(size(index)))
+        }),
+        sorted(blocks, |index| Reverse(area(index))),
+        sorted(blocks, |index| {
+            (
+                Reverse(peaks[index]),
+                Reverse(size(index)),
+                Reverse(lives[index]),
+            )
+        }),
+        sorted(blocks, |index| {
+            (
+                Reverse(peaks[index]),
+                Reverse(lives[index]),
+                Reverse(size(index)),
+            )
+        }),
+        sorted(blocks, |index| {
+            Reverse(u128::from(size(index)) * u128::from(degrees[index]))
+        }),
+        sorted(blocks, |index| {
+            (starts[index], Reverse(lives[index]), Reverse(size(index)))
+        }),
+    ]
+}
+
+fn sorted<Key: Ord>(blocks: &[&Block], key: impl Fn(usize) -> Key) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..blocks.len()).collect();
+    order.sort_by_cached_key(|&index| (blocks[index].fixed.is_none(), key(index)));
+    order
+}
+
+/// Moves the blocks that end above the best height reached so far, less one, to the front of the
+/// order, and places again; goes on from orders that are no better, too, since a later move may pay.
+fn promote(
+    group: &Group<'_>,
+    best: &mut Placed,
+    order: &mut [usize],
+    target: u64,
+    steps: &mut u64,
+) {
+    const PATIENCE: u32 = 200;
+    let mut current = best.clone();
+    let mut failures = 0;
+    while best.height > target && *steps > 0 && failures < PATIENCE {
+        let ends = |index: usize| current.offsets[index].saturating_add(group.blocks[index].size);
+        // A stable partition: fixed blocks stay first, then the blocks that stick out.
+        let limit = best.height.min(current.height);
+        order.sort_by_key(|&index| match group.blocks[index].fixed {
+            Some(_) => 0,
+            None if ends(index) >= limit => 1,
+            None => 2,
+        });
+        current = group.first_fit(order, steps);
+        failures += 1;
+        if current.height < best.height {
+            *best = current.clone();
+            failures = 0;
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Items in the form that the packer works on: joined lives, rounded sizes, and the load over time.
+
+use std::ops::Range;
+
+use super::Item;
+
+/// An item with its size rounded up and its lives sorted and joined.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    pub(super) size: u64,
+    pub(super) align: u64,
+    pub(super) lives: Vec<Range<u32>>,
+    pub(super) fixed: Option<u64>,
+}
+
+impl Block {
+    pub(super) fn new(item: &Item) -> Block {
+        Block {
+            size: item.footprint(),
+            align: item.align.max(1),
+            lives: joined(&item.lives),
+            fixed: item.fixed,
+        }
+    }
+
+    /// Where the block ends at the lowest.
+    pub(super) fn least_end(&self) -> u64 {
+        self.fixed.unwrap_or(0).saturating_add(self.size)
+    }
+
+    /// How long the block is alive in all.
+    pub(super) fn life(&self) -> u64 {
+        self.lives
+            .iter()
+            .map(|live| u64::from(live.end - live.start))
+            .sum()
+    }
+}
+
+/// The intervals sorted, without empty ones, and joined where they touch or overlap.
+pub(super) fn joined(lives: &[Range<u32>]) -> Vec<Range<u32>> {
+    let mut sorted: Vec<Range<u32>> = lives
+        .iter()
+        .filter(|live| live.start < live.end)
+        .cloned()
+        .collect();
+    sorted.sort_unstable_by_key(|live| (live.start, live.end));
+    let mut joined: Vec<Range<u32>> = Vec::with_capacity(sorted.len());
+    for live in sorted {
+        match joined.last_mut() {
+            Some(last) if live.start <= last.end => last.end = last.end.max(live.end),
+            Some(_) | None => joined.push(live),
+        }
+    }
+    joined
+}
+
+/// The largest sum of sizes alive at one time.
+pub(super) fn peak_load(blocks: &[Block]) -> u64 {
+    Load::new(blocks.iter())
+        .slots
+        .iter()
+        .copied()
+        .max()
+        .unwrap_or(0)
+}
+
+/// The sum of the sizes alive, for each slot between two neighbouring ends of lives.
+pub(super) struct Load {
+    /// The ends of lives, sorted; slot `i` lies between `times[i]` and `times[i + 1]`.
+    pub(super) times: Vec<u32>,
+    pub(super) slots: Vec<u64>,
+}
+
+impl Load {
+    pub(super) fn new<'a>(blocks: impl Iterator<Item = &'a Block> + Clone) -> Load {
+        let lives = blocks.clone().flat_map(|block| &block.lives);
+        let mut times: Vec<u32> = lives.flat_map(|live| [live.start, live.end]).collect();
+        times.sort_unstable();
+        times.dedup();
+        let mut steps = vec![(0u64, 0u64); times.len()];
+        for block in blocks {
+            for slots in block.lives.iter().map(|live| slot_range(&times, live)) {
+                steps[slots.start].0 = steps[slots.start].0.saturating_add(block.size);
+                steps[slots.end].1 = steps[slots.end].1.saturating_add(block.size);
+            }
+        }
+        let mut load = 0u64;
+        let mut slots = Vec::with_capacity(times.len().saturating_sub(1));
+        for &(starting, ending) in steps.iter().take(times.len().saturating_sub(1)) {
+            load = load.saturating_sub(ending).saturating_add(starting);
+            slots.push(load);
+        }
+        Load { times, slots }
+    }
+}
+
+/// The slots that a life covers. Both its ends must be among the sorted `times`.
+pub(super) fn slot_range(times: &[u32], live: &Range<u32>) -> Range<usize> {
+    times.partition_point(|&time| time < live.start)..times.partition_point(|&time| time < live.end)
+}

@@ -1,0 +1,3 @@
+//! Plans: how a program is laid out over devices, time and memory.
+
+pub mod layout;
