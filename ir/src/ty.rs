@@ -29,17 +29,8 @@ pub enum DType {
 
 impl DType {
     /// All of them, in declaration order.
-    pub const ALL: [Self; 9] = [
-        Self::Bool,
-        Self::U8,
-        Self::I8,
-        Self::I32,
-        Self::I64,
-        Self::F16,
-        Self::BF16,
-        Self::F32,
-        Self::F64,
-    ];
+    pub const ALL: [Self; 9] =
+        [Self::Bool, Self::U8, Self::I8, Self::I32, Self::I64, Self::F16, Self::BF16, Self::F32, Self::F64];
 
     /// Bytes per element.
     pub const fn bytes(self) -> u64 {

@@ -1,0 +1,27 @@
+//! Clusters: which GPUs there are, how fast they are, what they hold and how they are linked.
+//!
+//! Everything here is text in, values out: the caller reads the files. All quantities are integers (bytes, bytes per
+//! second, FLOP per second, picoseconds, micro-dollars), so no decision depends on a rounding that differs between
+//! machines. A figure that nobody published is absent; a figure that stands in for it says so ([`Basis`]).
+//!
+//! Start at [`Cluster::from_toml`].
+
+mod catalogue;
+mod codes;
+mod document;
+mod gpu;
+mod gpu_read;
+mod network_read;
+mod read;
+mod reserve;
+mod suggest;
+mod topology;
+
+#[cfg(test)]
+mod tests;
+
+pub use catalogue::Catalogue;
+pub use codes::CLUSTER_CODES;
+pub use gpu::{Arch, Basis, GpuType, LinkKind, PeakFlops};
+pub use reserve::MemoryReserve;
+pub use topology::{Cluster, Link, NodeGroup, NodeGroupId};
