@@ -51,7 +51,8 @@ pub struct Node {
 }
 
 /// What an input is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum InputRole {
     /// Data of a micro-batch.
     Data,

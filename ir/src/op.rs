@@ -15,6 +15,7 @@ mod optimizer;
 mod random;
 mod reduction;
 mod rule;
+mod serde;
 
 pub use attention::Attention;
 pub use attr::{Attr, Attrs, Real};

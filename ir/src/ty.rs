@@ -1,7 +1,8 @@
 //! Types of values: an element type and a static shape.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
+use std::str::FromStr;
 
 /// Element type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -78,7 +79,7 @@ impl fmt::Display for DType {
 pub type Shape = Vec<u64>;
 
 /// The type of a value.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Type {
     /// Element type.
     pub dtype: DType,
@@ -132,5 +133,34 @@ impl fmt::Display for Type {
             write!(f, "{comma}{dim}")?;
         }
         f.write_str("]")
+    }
+}
+
+impl FromStr for Type {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bad = || format!("expected a type like `f32[2,3]`, found `{text}`");
+        let (name, rest) = text.split_once('[').ok_or_else(bad)?;
+        let dims = rest.strip_suffix(']').ok_or_else(bad)?;
+        let dtype = DType::from_name(name).ok_or_else(bad)?;
+        let shape: Shape = match dims {
+            "" => Vec::new(),
+            dims => dims.split(',').map(|dim| dim.parse().map_err(|_| bad())).collect::<Result<_, _>>()?,
+        };
+        Ok(Self { dtype, shape })
+    }
+}
+
+impl Serialize for Type {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Type {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(d)?;
+        text.parse().map_err(serde::de::Error::custom)
     }
 }

@@ -297,8 +297,8 @@ impl<'d, 'i> Section<'d, 'i> {
     pub(super) fn tables(&self, key: &'static str) -> Vec<Section<'d, 'i>> {
         let Some(found) = self.get(key) else { return Vec::new() };
         let DeValue::Array(items) = found.value else {
-            let expected = format!("a list of tables, each under `[[{key}]]`");
-            self.wrong_type(key, &expected, &found);
+            let expected = "a list of tables";
+            self.wrong_type(key, expected, &found);
             return Vec::new();
         };
         let mut sections = Vec::new();

@@ -110,7 +110,7 @@ impl<'i> Reading<'_, 'i, '_> {
         let span = named.map_or_else(|| table.span.clone(), |at| at.span);
         table.name_it(format!("group `{name}`"));
         let gpu = self.gpu(table);
-        let mut count = |key, most, default: Option<u32>| match table.count(key, 1..=most) {
+        let count = |key, most, default: Option<u32>| match table.count(key, 1..=most) {
             Some(at) => Some(at.value as u32),
             None if table.has(key).is_some() => None,
             None => {

@@ -1,1 +1,213 @@
-//! Tests of the whole module.
+//! Tests of the whole module: the catalogue against published figures, files of the test data, faults and their places.
+
+use super::*;
+use crate::diag::{Diagnostics, Place};
+use crate::ty::DType;
+use std::path::{Path, PathBuf};
+
+const MIXED: &str = include_str!("../../../testdata/clusters/mixed.toml");
+const EVERYTHING: &str = include_str!("../../../testdata/clusters/everything.toml");
+
+const MIB: u64 = 1 << 20;
+const TERA: u64 = 1_000_000_000_000;
+const GIGA: u64 = 1_000_000_000;
+
+fn gpu(name: &str) -> std::sync::Arc<GpuType> {
+    Catalogue::builtin().find(name).cloned().unwrap_or_else(|| panic!("no {name}"))
+}
+
+/// NVIDIA's data sheets (A100: 312 TFLOPS bf16, 2,039 GB/s, 400 W; T4: 65 TFLOPS fp16, 320 GB/s, 70 W; H100 SXM: 989
+/// dense, 3.35 TB/s; V100: 125) and what nvidia-smi shows of each.
+#[test]
+fn catalogue_has_the_published_figures() {
+    let a100 = gpu("A100-SXM-80GB");
+    assert_eq!(a100.peak_flops(DType::BF16), Some(312 * TERA));
+    assert_eq!(a100.peak_flops(DType::F32), Some(19 * TERA + TERA / 2));
+    assert_eq!((a100.memory_bytes, a100.memory_basis), (81_920 * MIB, Basis::Measured));
+    assert_eq!(a100.memory_bytes_per_s, 2039 * GIGA);
+    assert_eq!(a100.nvlink_bytes_per_s, Some(300 * GIGA));
+    assert_eq!((a100.matmul_efficiency_permille, a100.matmul_basis), (869, Basis::Measured));
+    assert_eq!((a100.compute_capability, a100.tdp_w), (Some((8, 0)), Some(400)));
+    assert_eq!(a100.price_micro_usd_per_hour, Some((1_390_000, 3_430_000)));
+
+    let t4 = gpu("Tesla T4");
+    assert_eq!((t4.peak_flops(DType::F16), t4.peak_flops(DType::BF16)), (Some(65 * TERA), None));
+    assert_eq!((t4.memory_bytes, t4.tdp_w), (15_360 * MIB, Some(70)));
+    assert_eq!(t4.default_link_kind(), LinkKind::Pcie);
+    assert_eq!(t4.matmul_flops(DType::BF16), None);
+
+    let h100 = gpu("NVIDIA-H100-80GB-HBM3");
+    assert_eq!((h100.peak_flops(DType::F16), h100.memory_bytes), (Some(989 * TERA), 81_559 * MIB));
+    assert_eq!(h100.reserve.workspace_bytes_per_stream, 32 * MIB);
+    assert_eq!(gpu("V100-SXM2-32GB").peak_flops(DType::F16), Some(125 * TERA));
+    assert!(!gpu("MI300X").cuda && a100.cuda);
+}
+
+#[test]
+fn only_ampere_and_later_have_bf16() {
+    let catalogue = Catalogue::builtin();
+    assert_eq!(catalogue.types().len(), 28);
+    for gpu in catalogue.types() {
+        let old = matches!(gpu.arch, Arch::Pascal | Arch::Volta | Arch::Turing);
+        assert_eq!(gpu.is_native(DType::BF16), !old, "{}", gpu.name);
+        assert!(gpu.is_native(DType::F32) && !gpu.source.is_empty(), "{}", gpu.name);
+    }
+}
+
+#[test]
+fn absent_figures_stay_absent_and_stand_ins_say_so() {
+    let nvl = gpu("H100-NVL-94GB");
+    assert_eq!(nvl.peak_flops(DType::BF16), None);
+    assert_eq!(nvl.matmul_flops(DType::BF16), Some((60 * TERA / 1000 * 803, Basis::Assumed)));
+    let rtx = gpu("3090");
+    assert_eq!((rtx.memory_bytes, rtx.memory_basis), (24 * 1024 * MIB / 1000 * 924, Basis::Assumed));
+    assert_eq!(gpu("A40").default_link_kind(), LinkKind::Pcie, "its NVLink is a bridge between two cards");
+}
+
+#[test]
+fn the_driver_keeps_less_than_the_seen_difference() {
+    // deviceQuery on A100 80GB: 85,198,045,184 bytes.
+    assert!(gpu("A100-80GB").capacity_bytes().abs_diff(85_198_045_184) < MIB);
+}
+
+#[test]
+fn reads_the_mixed_cluster() {
+    let cluster = Cluster::from_toml("mixed.toml", MIXED).unwrap();
+    let (a100, t4) = (cluster.group("a100").unwrap(), cluster.group("t4").unwrap());
+    assert_eq!((cluster.name.as_str(), cluster.groups.len(), cluster.n_gpus()), ("mixed", 2, 8));
+    let between = Link { bytes_per_s: 12_500_000_000, latency_ps: 5_000_000 };
+    assert_eq!(cluster.link(a100, t4, false), Some(between));
+    assert_eq!(cluster.link(a100, t4, true), Some(between));
+    assert_eq!(cluster.link(a100, a100, true), Some(Link { bytes_per_s: 300 * GIGA, latency_ps: 8_000_000 }));
+    assert_eq!(cluster.link(t4, t4, true), Some(Link { bytes_per_s: 15_754_000_000, latency_ps: 10_000_000 }));
+    let counts: Vec<(String, u64)> = cluster.gpus_by_type().into_iter().map(|(gpu, n)| (gpu.name.clone(), n)).collect();
+    assert_eq!(counts, [("A100-SXM-80GB".to_owned(), 4), ("T4".to_owned(), 4)]);
+    let group = &cluster.groups[t4];
+    assert_eq!(group.capacity_bytes(), (15_360 - 669) * MIB);
+    let beyond = 943 * MIB + 2 * 8320 * 1024 + 544 * MIB + 688 * MIB;
+    assert_eq!(group.reserve.beyond_arena(2, &[2, 4, 1]), beyond);
+    assert_eq!(group.arena_budget(2, &[2, 4, 1]), group.capacity_bytes() - beyond);
+}
+
+#[test]
+fn reads_every_key() {
+    let cluster = Cluster::from_toml("everything.toml", EVERYTHING).unwrap();
+    let id = |name| cluster.group(name).unwrap();
+    let (new, old, own) = (id("new"), id("old"), id("own"));
+    let link = |bytes_per_s, latency_ps| Some(Link { bytes_per_s, latency_ps });
+    assert_eq!(cluster.link(new, new, true), link(360 * GIGA, 2_500_000));
+    assert_eq!(cluster.link(new, new, false), link(25 * GIGA, 3_000_000));
+    assert_eq!(cluster.link(new, old, false), link(1_250_000_000, 40_000_000));
+    assert_eq!(cluster.link(old, new, false), link(1_250_000_000, 40_000_000));
+    assert_eq!(cluster.link(old, own, false), link(625_000_000, 3_000_000));
+    assert_eq!(cluster.link(own, old, false), link(125_000_000, 3_000_000));
+    assert_eq!(cluster.link(own, own, false), None);
+    assert_eq!(cluster.link(own, new, false), link(25 * GIGA, 3_000_000));
+    let group = &cluster.groups[new];
+    assert_eq!((group.region.as_deref(), group.price_micro_usd_per_hour), (Some("eu-west"), Some(3_500_000)));
+    assert_eq!(group.labels["topology.kubernetes.io/zone"], "b");
+    let expected = MemoryReserve {
+        driver_bytes: 551 * MIB,
+        context_bytes: 500 * MIB,
+        workspace_bytes_per_stream: 64 * MIB,
+        pair_communicator_bytes: 100 * MIB,
+        communicator_bytes: 200 * MIB,
+    };
+    assert_eq!(group.reserve, expected);
+    assert_eq!((group.nodes, cluster.groups[old].nodes, cluster.groups[own].n_gpus()), (2, 1, 6));
+    assert_eq!(cluster.groups[old].link_kind, LinkKind::Pcie);
+    assert_eq!(cluster.groups[old].gpu.matmul_efficiency_permille, 620);
+    assert_eq!(cluster.groups[old].gpu.peak_flops(DType::F16), Some(125 * TERA), "the override keeps other figures");
+    assert_eq!(cluster.groups[own].gpu.peak_flops(DType::BF16), Some(165 * TERA));
+}
+
+#[test]
+fn an_override_leaves_the_builtin_catalogue_alone() {
+    let text = "[[gpu]]\nname = \"T4\"\nmemory_mib = 15000\n";
+    let merged = Catalogue::builtin().merged("over.toml", text).unwrap();
+    assert_eq!(merged.find("t4").unwrap().memory_bytes, 15_000 * MIB);
+    assert_eq!(merged.find("t4").unwrap().memory_bytes_per_s, 320 * GIGA);
+    assert_eq!(gpu("t4").memory_bytes, 15_360 * MIB);
+    let cluster = Cluster::from_toml_with(&merged, "mixed.toml", MIXED).unwrap();
+    assert_eq!(cluster.groups[cluster.group("t4").unwrap()].gpu.memory_bytes, 15_000 * MIB);
+}
+
+#[test]
+fn ten_thousand_nodes_one_by_one() {
+    let mut text = "[network]\nbandwidth_gbps = 100\n".to_owned();
+    for i in 0..10_000 {
+        text += &format!("[[group]]\nname = \"n{i}\"\ngpu = \"T4\"\ngpus_per_node = 8\n");
+        text += &format!("[[network.link]]\nbetween = [\"n{i}\", \"n{}\"]\nbandwidth_gbps = 50\n", i * 7 % 10_000);
+    }
+    // Pairs of the links above may meet twice; only distinct ones are kept.
+    let text = without_repeated_links(&text);
+    let cluster = Cluster::from_toml("big.toml", &text).unwrap();
+    assert_eq!((cluster.groups.len(), cluster.n_gpus()), (10_000, 80_000));
+    assert_eq!(cluster.gpus_by_type().len(), 1);
+}
+
+fn without_repeated_links(text: &str) -> String {
+    let mut seen = std::collections::BTreeSet::new();
+    let tables = text.split("[[network.link]]\n").enumerate().map(|(i, part)| {
+        let (link, rest) =
+            if i == 0 { ("", part) } else { part.split_at(part.find("[[group]]").unwrap_or(part.len())) };
+        let mut names: Vec<&str> = link.split('"').skip(1).step_by(2).collect();
+        names.sort_unstable();
+        let fresh = i > 0 && seen.insert(names.join(" "));
+        if fresh { format!("[[network.link]]\n{link}{rest}") } else { rest.to_owned() }
+    });
+    tables.collect()
+}
+
+#[test]
+fn codes_are_distinct_and_in_order() {
+    assert!(CLUSTER_CODES.windows(2).all(|pair| pair[0].0 < pair[1].0));
+}
+
+/// Every file of `testdata/clusters/bad` ends with the diagnostics it must give, as comments; `BLESS=1` rewrites them.
+#[test]
+fn faulty_files_give_the_diagnostics_they_state() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/clusters/bad");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let mut used = std::collections::BTreeSet::new();
+    let mut stale = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let input = text.split("\n# expect:\n").next().unwrap().trim_end();
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let faults = Cluster::from_toml(name, &format!("{input}\n")).expect_err(name);
+        used.extend(faults.iter().map(|fault| fault.code));
+        let expected = format!("{input}\n\n# expect:\n{}", render(input, &faults));
+        if text != expected {
+            if std::env::var_os("BLESS").is_some() {
+                std::fs::write(&file, expected).unwrap();
+            } else {
+                stale.push(format!("{name}: expected this file\n{text}\nfound\n{expected}"));
+            }
+        }
+    }
+    assert!(stale.is_empty(), "{}\nto accept, run again with BLESS=1", stale.join("\n"));
+    let unused: Vec<&str> = CLUSTER_CODES.iter().map(|(code, _)| *code).filter(|code| !used.contains(code)).collect();
+    assert!(unused.is_empty(), "no faulty file gives {unused:?}");
+}
+
+fn render(text: &str, faults: &Diagnostics) -> String {
+    let mut lines = String::new();
+    for fault in faults {
+        lines += &format!("# {fault}\n");
+        for label in &fault.labels {
+            let Place::Source { start, end, .. } = &label.place else { panic!("a place in the text") };
+            let line = text[..(*start).min(text.len())].matches('\n').count() + 1;
+            let shown = text.get(*start..*end).unwrap_or("").lines().next().unwrap_or("");
+            lines += &format!("#   {line}: `{shown}`: {}\n", label.text);
+        }
+        for note in &fault.notes {
+            lines += &format!("#   note: {note}\n");
+        }
+        if let Some(help) = &fault.help {
+            lines += &format!("#   help: {help}\n");
+        }
+    }
+    lines
+}

@@ -73,6 +73,7 @@ macro_rules! attr_value {
                 $to
             }
             fn from_attr(attr: &Attr) -> Option<Self> {
+                #[allow(irrefutable_let_patterns, reason = "some forms read every attribute")]
                 if let $pattern = attr { $from } else { None }
             }
         }
@@ -82,11 +83,20 @@ macro_rules! attr_value {
 attr_value!(bool, "true or false", v => Attr::Bool(*v), Attr::Bool(b) => Some(*b));
 attr_value!(i64, "a whole number", v => Attr::Int(*v), Attr::Int(i) => Some(*i));
 attr_value!(u64, "a whole number that is not negative", v => Attr::Int(*v as i64), Attr::Int(i) => u64::try_from(*i).ok());
-attr_value!(String, "a quoted text", v => Attr::Text(v.clone()), Attr::Text(t) => Some(t.clone()));
+attr_value!(String, "a quoted text", v => Attr::Text(v.clone()), Attr::Text(t) | Attr::Word(t) => Some(t.clone()));
 attr_value!(Literal, "constant data", v => Attr::Literal(v.clone()), Attr::Literal(l) => Some(l.clone()));
 attr_value!(DType, "an element type", v => Attr::Word(v.name().to_owned()), Attr::Word(w) => Self::from_name(w));
 attr_value!(Vec<i64>, "a list of whole numbers", v => Attr::Ints(v.clone()), Attr::Ints(i) => Some(i.clone()));
-attr_value!(Vec<crate::ty::Type>, "a list of types", v => Attr::Types(v.clone()), Attr::Types(t) => Some(t.clone()));
+attr_value!(
+    Vec<crate::ty::Type>,
+    "a list of types",
+    v => Attr::Types(v.clone()),
+    attr => match attr {
+        Attr::Types(types) => Some(types.clone()),
+        Attr::Ints(ints) if ints.is_empty() => Some(Vec::new()),
+        _ => None,
+    }
+);
 attr_value!(
     Vec<u64>,
     "a list of whole numbers that are not negative",
@@ -103,7 +113,9 @@ impl AttrValue for Real {
         match attr {
             Attr::Real(r) => Some(*r),
             Attr::Int(i) => Some(Self::new(*i as f64)),
-            Attr::Bool(_) | Attr::Word(_) | Attr::Text(_) | Attr::Ints(_) | Attr::Types(_) | Attr::Literal(_) => None,
+            // Numbers that JSON cannot spell are written as their bits.
+            Attr::Word(word) => word.strip_prefix("0x").and_then(|bits| u64::from_str_radix(bits, 16).ok()).map(Self),
+            Attr::Bool(_) | Attr::Text(_) | Attr::Ints(_) | Attr::Types(_) | Attr::Literal(_) => None,
         }
     }
 }
