@@ -177,7 +177,7 @@ impl<'d, 'i> Section<'d, 'i> {
         match value.and_then(|value| u64::try_from(value).ok()).filter(|value| range.contains(value)) {
             Some(value) => Some(At { value, span: found.span }),
             None => {
-                self.out_of_range(key, integer.to_string(), found.span, range.start(), range.end());
+                self.out_of_range(key, &integer.to_string(), found.span, range.start(), range.end());
                 None
             }
         }
@@ -186,7 +186,7 @@ impl<'d, 'i> Section<'d, 'i> {
     /// A number within `range` times `scale`, rounded to a whole one.
     pub(super) fn scaled(&self, key: &'static str, range: RangeInclusive<f64>, scale: f64) -> Option<At<u64>> {
         let found = self.get(key)?;
-        self.scaled_value(key, &found, range, scale).map(|value| At { value, span: found.span })
+        self.scaled_value(key, &found, &range, scale).map(|value| At { value, span: found.span })
     }
 
     /// A list of exactly two such numbers.
@@ -201,18 +201,24 @@ impl<'d, 'i> Section<'d, 'i> {
             self.wrong_type(key, "a list of two numbers", &found);
             return None;
         };
-        let (Some(low), Some(high), None) = (items.get(0), items.get(1), items.get(2)) else {
+        let (Some(low), Some(high), None) = (items.first(), items.get(1), items.get(2)) else {
             self.wrong_type(key, "a list of two numbers", &found);
             return None;
         };
         let number = |item: &'d Spanned<DeValue<'i>>| {
-            self.scaled_value(key, &At { value: item.get_ref(), span: item.span() }, range.clone(), scale)
+            self.scaled_value(key, &At { value: item.get_ref(), span: item.span() }, range, scale)
         };
         let value = (number(low)?, number(high)?);
         Some(At { value, span: found.span })
     }
 
-    fn scaled_value(&self, key: &str, found: &At<&DeValue<'_>>, range: RangeInclusive<f64>, scale: f64) -> Option<u64> {
+    fn scaled_value(
+        &self,
+        key: &str,
+        found: &At<&DeValue<'_>>,
+        range: &RangeInclusive<f64>,
+        scale: f64,
+    ) -> Option<u64> {
         let (spelled, value) = match found.value {
             DeValue::Integer(integer) => {
                 let value = i128::from_str_radix(integer.as_str(), integer.radix()).ok();
@@ -228,13 +234,13 @@ impl<'d, 'i> Section<'d, 'i> {
             // The caller's range keeps the product far below 2^63; a product and a rounding are exact IEEE operations.
             Some(value) => Some((value * scale).round() as u64),
             None => {
-                self.out_of_range(key, spelled, found.span.clone(), range.start(), range.end());
+                self.out_of_range(key, &spelled, found.span.clone(), range.start(), range.end());
                 None
             }
         }
     }
 
-    fn out_of_range<T: std::fmt::Display>(&self, key: &str, found: String, span: Range<usize>, least: T, most: T) {
+    fn out_of_range<T: std::fmt::Display>(&self, key: &str, found: &str, span: Range<usize>, least: T, most: T) {
         let message = format!("`{key}`{} must be from {least} to {most}, found {found}", self.inside());
         self.document.fault(codes::OUT_OF_RANGE, message, span, "out of range");
     }

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 const MIXED: &str = include_str!("../../../testdata/clusters/mixed.toml");
 const EVERYTHING: &str = include_str!("../../../testdata/clusters/everything.toml");
 
+const GUIDE: &str = include_str!("../../../docs/cluster.md");
+
 const MIB: u64 = 1 << 20;
 const TERA: u64 = 1_000_000_000_000;
 const GIGA: u64 = 1_000_000_000;
@@ -160,8 +162,16 @@ fn without_repeated_links(text: &str) -> String {
 }
 
 #[test]
-fn codes_are_distinct_and_in_order() {
+fn codes_are_in_order_and_documented() {
     assert!(CLUSTER_CODES.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    let table: String = CLUSTER_CODES.iter().map(|(code, meaning)| format!("| {code} | {meaning} |\n")).collect();
+    assert!(GUIDE.ends_with(&table), "docs/cluster.md must end with\n{table}");
+}
+
+#[test]
+fn the_example_of_the_guide_is_the_mixed_cluster() {
+    let example = GUIDE.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    assert_eq!(Cluster::from_toml("guide", example), Cluster::from_toml("mixed.toml", MIXED));
 }
 
 /// Every file of `testdata/clusters/bad` ends with the diagnostics it must give, as comments; `BLESS=1` rewrites them.
