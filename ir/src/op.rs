@@ -124,6 +124,28 @@ impl Op {
         matches!(self, Self::Movement(Movement::Reshape { shape: _ }))
     }
 
+    /// The site of a random operator.
+    pub fn site(&self) -> Option<u64> {
+        match self {
+            Self::Random(Random::Dropout { p: _, site } | Random::DropoutGrad { p: _, site }) => Some(*site),
+            Self::Elementwise(_) | Self::Contraction(_) | Self::Reduction(_) | Self::Normalization(_) => None,
+            Self::Attention(_) | Self::Indexing(_) | Self::Movement(_) | Self::Creation(_) => None,
+            Self::Loss(_) | Self::Optimizer(_) | Self::Opaque(_) => None,
+        }
+    }
+
+    /// The same operator with another site; operators that are not random are left as they are.
+    #[must_use]
+    pub fn with_site(&self, site: u64) -> Self {
+        match self {
+            Self::Random(Random::Dropout { p, site: _ }) => Random::Dropout { p: *p, site }.into(),
+            Self::Random(Random::DropoutGrad { p, site: _ }) => Random::DropoutGrad { p: *p, site }.into(),
+            Self::Elementwise(_) | Self::Contraction(_) | Self::Reduction(_) | Self::Normalization(_) => self.clone(),
+            Self::Attention(_) | Self::Indexing(_) | Self::Movement(_) | Self::Creation(_) => self.clone(),
+            Self::Loss(_) | Self::Optimizer(_) | Self::Opaque(_) => self.clone(),
+        }
+    }
+
     /// The (result, operand) pairs that may share bytes.
     pub fn in_place(&self) -> &'static [(usize, usize)] {
         match self {
