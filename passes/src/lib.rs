@@ -2,6 +2,11 @@
 //!
 //! Nothing here touches files, devices, clocks or the environment, and equal inputs give equal outputs on every machine.
 
-pub mod analysis;
+mod pass;
+mod pipeline;
 pub mod plan;
 pub mod transform;
+mod verifying;
+
+pub use pass::{Changed, Driver, Pass, PassEvent, StopAfter};
+pub use pipeline::{Lowering, TrainingOptions, lower_to_training, passes};

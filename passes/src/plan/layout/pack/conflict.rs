@@ -46,10 +46,7 @@ impl Conflicts {
 
     /// How many blocks meet block `index` in time.
     pub(super) fn degree(&self, index: usize) -> u64 {
-        self.row(index)
-            .iter()
-            .map(|word| u64::from(word.count_ones()))
-            .sum()
+        self.row(index).iter().map(|word| u64::from(word.count_ones())).sum()
     }
 }
 
@@ -108,8 +105,7 @@ mod tests {
     #[test]
     fn transposing_moves_every_bit_to_its_mirror_place() {
         // A tile whose bits are those of a multiplicative hash, so that no symmetry hides a mistake.
-        let tile: [u64; 64] =
-            std::array::from_fn(|line| (line as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let tile: [u64; 64] = std::array::from_fn(|line| (line as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let turned = transposed(tile);
         for (line, word) in tile.iter().enumerate() {
             for (column, other) in turned.iter().enumerate() {
@@ -133,23 +129,13 @@ mod tests {
         let mut pairs = 0;
         for (a, one) in blocks.iter().enumerate() {
             for (b, other) in blocks.iter().enumerate() {
-                let meet = a != b
-                    && one.lives.iter().any(|x| {
-                        other
-                            .lives
-                            .iter()
-                            .any(|y| x.start < y.end && y.start < x.end)
-                    });
+                let meet =
+                    a != b && one.lives.iter().any(|x| other.lives.iter().any(|y| x.start < y.end && y.start < x.end));
                 assert_eq!(has(conflicts.row(a), b), meet, "blocks {a} and {b}");
                 pairs += u64::from(meet);
             }
         }
         assert!(pairs > 100, "the instance must have conflicts");
-        assert_eq!(
-            (0..blocks.len())
-                .map(|index| conflicts.degree(index))
-                .sum::<u64>(),
-            pairs
-        );
+        assert_eq!((0..blocks.len()).map(|index| conflicts.degree(index)).sum::<u64>(), pairs);
     }
 }

@@ -14,18 +14,11 @@ pub(super) struct Placed {
 
 /// Places the blocks of one group at or above `base`, stopping at a height of `target` or below.
 pub(super) fn pack_group(blocks: &[&Block], base: u64, target: u64, steps: &mut u64) -> Placed {
-    let group = Group {
-        blocks,
-        conflicts: Conflicts::new(blocks),
-        base,
-    };
+    let group = Group { blocks, conflicts: Conflicts::new(blocks), base };
     let mut best: Option<(Placed, Vec<usize>)> = None;
     for order in orders(&group) {
         let placed = group.first_fit(&order, steps);
-        if best
-            .as_ref()
-            .is_none_or(|(best, _)| placed.height < best.height)
-        {
+        if best.as_ref().is_none_or(|(best, _)| placed.height < best.height) {
             best = Some((placed, order));
         }
         let reached = best.as_ref().is_some_and(|(best, _)| best.height <= target);
@@ -57,11 +50,7 @@ impl Group<'_> {
             let row = self.conflicts.row(index);
             let mut scanned = 0;
             let offset = block.fixed.unwrap_or_else(|| {
-                let aligned = |offset: u64| {
-                    offset
-                        .checked_next_multiple_of(block.align)
-                        .unwrap_or(u64::MAX)
-                };
+                let aligned = |offset: u64| offset.checked_next_multiple_of(block.align).unwrap_or(u64::MAX);
                 let mut offset = aligned(self.base);
                 for &other in &stack {
                     scanned += 1;
@@ -70,9 +59,7 @@ impl Group<'_> {
                         if offsets[other] >= offset.saturating_add(block.size) {
                             break;
                         }
-                        offset = offset.max(aligned(
-                            offsets[other].saturating_add(self.blocks[other].size),
-                        ));
+                        offset = offset.max(aligned(offsets[other].saturating_add(self.blocks[other].size)));
                     }
                 }
                 offset
@@ -81,10 +68,7 @@ impl Group<'_> {
             offsets[index] = offset;
             height = height.max(offset.saturating_add(block.size));
             let place = stack.partition_point(|&other| offsets[other as usize] <= offset);
-            stack.insert(
-                place,
-                u32::try_from(index).expect("a group has fewer than 2^32 blocks"),
-            );
+            stack.insert(place, u32::try_from(index).expect("a group has fewer than 2^32 blocks"));
         }
         Placed { offsets, height }
     }
@@ -95,53 +79,25 @@ fn orders(group: &Group<'_>) -> Vec<Vec<usize>> {
     let blocks = group.blocks;
     let load = Load::new(blocks.iter().copied());
     let lives: Vec<u64> = blocks.iter().map(|block| block.life()).collect();
-    let starts: Vec<u32> = blocks
-        .iter()
-        .map(|block| block.lives.first().map_or(0, |live| live.start))
-        .collect();
-    let degrees: Vec<u64> = (0..blocks.len())
-        .map(|index| group.conflicts.degree(index))
-        .collect();
+    let starts: Vec<u32> = blocks.iter().map(|block| block.lives.first().map_or(0, |live| live.start)).collect();
+    let degrees: Vec<u64> = (0..blocks.len()).map(|index| group.conflicts.degree(index)).collect();
     let peaks: Vec<u64> = blocks
         .iter()
         .map(|block| {
-            let slots = block
-                .lives
-                .iter()
-                .flat_map(|live| slot_range(&load.times, live));
+            let slots = block.lives.iter().flat_map(|live| slot_range(&load.times, live));
             slots.map(|slot| load.slots[slot]).max().unwrap_or(0)
         })
         .collect();
     let area = |index: usize| u128::from(blocks[index].size) * u128::from(lives[index]);
     let size = |index: usize| blocks[index].size;
     vec![
-        sorted(blocks, |index| {
-            (Reverse(size(index)), Reverse(lives[index]))
-        }),
-        sorted(blocks, |index| {
-            (Reverse(lives[index]), Reverse(size(index)))
-        }),
+        sorted(blocks, |index| (Reverse(size(index)), Reverse(lives[index]))),
+        sorted(blocks, |index| (Reverse(lives[index]), Reverse(size(index)))),
         sorted(blocks, |index| Reverse(area(index))),
-        sorted(blocks, |index| {
-            (
-                Reverse(peaks[index]),
-                Reverse(size(index)),
-                Reverse(lives[index]),
-            )
-        }),
-        sorted(blocks, |index| {
-            (
-                Reverse(peaks[index]),
-                Reverse(lives[index]),
-                Reverse(size(index)),
-            )
-        }),
-        sorted(blocks, |index| {
-            Reverse(u128::from(size(index)) * u128::from(degrees[index]))
-        }),
-        sorted(blocks, |index| {
-            (starts[index], Reverse(lives[index]), Reverse(size(index)))
-        }),
+        sorted(blocks, |index| (Reverse(peaks[index]), Reverse(size(index)), Reverse(lives[index]))),
+        sorted(blocks, |index| (Reverse(peaks[index]), Reverse(lives[index]), Reverse(size(index)))),
+        sorted(blocks, |index| Reverse(u128::from(size(index)) * u128::from(degrees[index]))),
+        sorted(blocks, |index| (starts[index], Reverse(lives[index]), Reverse(size(index)))),
     ]
 }
 
@@ -153,13 +109,7 @@ fn sorted<Key: Ord>(blocks: &[&Block], key: impl Fn(usize) -> Key) -> Vec<usize>
 
 /// Moves the blocks that end above the best height reached so far, less one, to the front of the
 /// order, and places again; goes on from orders that are no better, too, since a later move may pay.
-fn promote(
-    group: &Group<'_>,
-    best: &mut Placed,
-    order: &mut [usize],
-    target: u64,
-    steps: &mut u64,
-) {
+fn promote(group: &Group<'_>, best: &mut Placed, order: &mut [usize], target: u64, steps: &mut u64) {
     const PATIENCE: u32 = 200;
     let mut current = best.clone();
     let mut failures = 0;

@@ -47,27 +47,17 @@ impl Item {
 
     /// A buffer that is alive in each of `lives`.
     pub fn with_lives(bytes: u64, align: u64, lives: Vec<Range<u32>>) -> Item {
-        Item {
-            bytes,
-            align,
-            lives,
-            fixed: None,
-        }
+        Item { bytes, align, lives, fixed: None }
     }
 
     /// The same buffer at the given offset.
     pub fn at(self, offset: u64) -> Item {
-        Item {
-            fixed: Some(offset),
-            ..self
-        }
+        Item { fixed: Some(offset), ..self }
     }
 
     /// The bytes that the buffer occupies: `bytes` rounded up to `align`.
     pub fn footprint(&self) -> u64 {
-        self.bytes
-            .checked_next_multiple_of(self.align.max(1))
-            .unwrap_or(u64::MAX)
+        self.bytes.checked_next_multiple_of(self.align.max(1)).unwrap_or(u64::MAX)
     }
 }
 
@@ -83,10 +73,7 @@ pub struct PackOptions {
 
 impl Default for PackOptions {
     fn default() -> PackOptions {
-        PackOptions {
-            steps: 200_000_000,
-            target: 0,
-        }
+        PackOptions { steps: 200_000_000, target: 0 }
     }
 }
 
@@ -119,16 +106,9 @@ pub fn pack(items: &[Item], options: &PackOptions) -> Packing {
     let single = blocks.iter().map(Block::least_end).max().unwrap_or(0);
     let lower_bound = single.max(problem::peak_load(&blocks));
     let offsets = split::pack_blocks(&blocks, lower_bound.max(options.target), options.steps);
-    let ends = offsets
-        .iter()
-        .zip(&blocks)
-        .map(|(&offset, block)| offset.saturating_add(block.size));
+    let ends = offsets.iter().zip(&blocks).map(|(&offset, block)| offset.saturating_add(block.size));
     let height = ends.max().unwrap_or(0);
-    Packing {
-        offsets,
-        height,
-        lower_bound,
-    }
+    Packing { offsets, height, lower_bound }
 }
 
 /// Looks for two items that meet both in time and in space, by a sweep that shares no code with the

@@ -15,12 +15,7 @@ pub(super) struct Block {
 
 impl Block {
     pub(super) fn new(item: &Item) -> Block {
-        Block {
-            size: item.footprint(),
-            align: item.align.max(1),
-            lives: joined(&item.lives),
-            fixed: item.fixed,
-        }
+        Block { size: item.footprint(), align: item.align.max(1), lives: joined(&item.lives), fixed: item.fixed }
     }
 
     /// Where the block ends at the lowest.
@@ -30,20 +25,13 @@ impl Block {
 
     /// How long the block is alive in all.
     pub(super) fn life(&self) -> u64 {
-        self.lives
-            .iter()
-            .map(|live| u64::from(live.end - live.start))
-            .sum()
+        self.lives.iter().map(|live| u64::from(live.end - live.start)).sum()
     }
 }
 
 /// The intervals sorted, without empty ones, and joined where they touch or overlap.
 pub(super) fn joined(lives: &[Range<u32>]) -> Vec<Range<u32>> {
-    let mut sorted: Vec<Range<u32>> = lives
-        .iter()
-        .filter(|live| live.start < live.end)
-        .cloned()
-        .collect();
+    let mut sorted: Vec<Range<u32>> = lives.iter().filter(|live| live.start < live.end).cloned().collect();
     sorted.sort_unstable_by_key(|live| (live.start, live.end));
     let mut joined: Vec<Range<u32>> = Vec::with_capacity(sorted.len());
     for live in sorted {
@@ -57,12 +45,7 @@ pub(super) fn joined(lives: &[Range<u32>]) -> Vec<Range<u32>> {
 
 /// The largest sum of sizes alive at one time.
 pub(super) fn peak_load(blocks: &[Block]) -> u64 {
-    Load::new(blocks.iter())
-        .slots
-        .iter()
-        .copied()
-        .max()
-        .unwrap_or(0)
+    Load::new(blocks.iter()).slots.iter().copied().max().unwrap_or(0)
 }
 
 /// The sum of the sizes alive, for each slot between two neighbouring ends of lives.

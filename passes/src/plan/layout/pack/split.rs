@@ -16,21 +16,12 @@ struct Group {
 /// Offsets for all blocks. Heights at or below `target` are good enough, and all groups together
 /// spend about `steps`.
 pub(super) fn pack_blocks(blocks: &[Block], target: u64, steps: u64) -> Vec<u64> {
-    let mut offsets: Vec<u64> = blocks
-        .iter()
-        .map(|block| block.fixed.unwrap_or(0))
-        .collect();
-    let ids: Vec<usize> = (0..blocks.len())
-        .filter(|&id| blocks[id].size > 0 && !blocks[id].lives.is_empty())
-        .collect();
+    let mut offsets: Vec<u64> = blocks.iter().map(|block| block.fixed.unwrap_or(0)).collect();
+    let ids: Vec<usize> = (0..blocks.len()).filter(|&id| blocks[id].size > 0 && !blocks[id].lives.is_empty()).collect();
     // A group can be no better than the worst group before it.
     let mut target = target;
     let mut steps = steps;
-    let mut work = vec![Group {
-        ids,
-        base: 0,
-        rounds: 0,
-    }];
+    let mut work = vec![Group { ids, base: 0, rounds: 0 }];
     while let Some(group) = work.pop() {
         for ids in components(blocks, &group.ids) {
             let (bottom, rest) = always_alive(blocks, &ids);
@@ -49,11 +40,7 @@ pub(super) fn pack_blocks(blocks: &[Block], target: u64, steps: u64) -> Vec<u64>
                 base = base.saturating_add(blocks[id].size);
             }
             target = target.max(base);
-            work.push(Group {
-                ids: rest,
-                base,
-                rounds: group.rounds + 1,
-            });
+            work.push(Group { ids: rest, base, rounds: group.rounds + 1 });
         }
     }
     offsets
@@ -63,12 +50,7 @@ pub(super) fn pack_blocks(blocks: &[Block], target: u64, steps: u64) -> Vec<u64>
 fn components(blocks: &[Block], ids: &[usize]) -> Vec<Vec<usize>> {
     let mut lives: Vec<(u32, u32, usize)> = Vec::new();
     for (index, &id) in ids.iter().enumerate() {
-        lives.extend(
-            blocks[id]
-                .lives
-                .iter()
-                .map(|live| (live.start, live.end, index)),
-        );
+        lives.extend(blocks[id].lives.iter().map(|live| (live.start, live.end, index)));
     }
     lives.sort_unstable();
     let mut parents: Vec<usize> = (0..ids.len()).collect();
@@ -113,10 +95,7 @@ fn always_alive(blocks: &[Block], ids: &[usize]) -> (Vec<usize>, Vec<usize>) {
     if ids.iter().any(|&id| blocks[id].fixed.is_some()) {
         return (Vec::new(), ids.to_vec());
     }
-    let lives: Vec<_> = ids
-        .iter()
-        .flat_map(|&id| blocks[id].lives.iter().cloned())
-        .collect();
+    let lives: Vec<_> = ids.iter().flat_map(|&id| blocks[id].lives.iter().cloned()).collect();
     let occupied = super::problem::joined(&lives);
     let align = ids.iter().map(|&id| blocks[id].align).max();
     let is_bottom = |id: usize| blocks[id].lives == occupied && Some(blocks[id].align) == align;

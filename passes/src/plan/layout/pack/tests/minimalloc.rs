@@ -3,41 +3,17 @@
 use super::{Item, PackOptions, packed};
 
 const INSTANCES: [(&str, &str); 7] = [
-    (
-        "A",
-        include_str!("../../../../../../testdata/passes/layout/minimalloc/A.1048576.csv"),
-    ),
-    (
-        "C",
-        include_str!("../../../../../../testdata/passes/layout/minimalloc/C.1048576.csv"),
-    ),
-    (
-        "D",
-        include_str!("../../../../../../testdata/passes/layout/minimalloc/D.1048576.csv"),
-    ),
-    (
-        "F",
-        include_str!("../../../../../../testdata/passes/layout/minimalloc/F.1048576.csv"),
-    ),
-    (
-        "G",
-        include_str!("../../../../../../testdata/passes/layout/minimalloc/G.1048576.csv"),
-    ),
-    (
-        "I",
-        include_str!("../../../../../../testdata/passes/layout/minimalloc/I.1048576.csv"),
-    ),
-    (
-        "J",
-        include_str!("../../../../../../testdata/passes/layout/minimalloc/J.1048576.csv"),
-    ),
+    ("A", include_str!("../../../../../../testdata/passes/layout/minimalloc/A.1048576.csv")),
+    ("C", include_str!("../../../../../../testdata/passes/layout/minimalloc/C.1048576.csv")),
+    ("D", include_str!("../../../../../../testdata/passes/layout/minimalloc/D.1048576.csv")),
+    ("F", include_str!("../../../../../../testdata/passes/layout/minimalloc/F.1048576.csv")),
+    ("G", include_str!("../../../../../../testdata/passes/layout/minimalloc/G.1048576.csv")),
+    ("I", include_str!("../../../../../../testdata/passes/layout/minimalloc/I.1048576.csv")),
+    ("J", include_str!("../../../../../../testdata/passes/layout/minimalloc/J.1048576.csv")),
 ];
 
 pub(super) fn instance(name: &str) -> Vec<Item> {
-    let (_, text) = INSTANCES
-        .iter()
-        .find(|(other, _)| *other == name)
-        .expect("an instance of the set");
+    let (_, text) = INSTANCES.iter().find(|(other, _)| *other == name).expect("an instance of the set");
     let field = |field: &str| field.trim().parse::<u32>().expect("a number");
     let items = text.lines().skip(1).map(|line| {
         let fields: Vec<u32> = line.split(',').map(field).collect();
@@ -51,17 +27,8 @@ fn every_instance_is_packed() {
     for (name, _) in INSTANCES {
         let items = instance(name);
         let packing = packed(&items, &PackOptions::default());
-        println!(
-            "{name}: {} items, height {} / bound {}",
-            items.len(),
-            packing.height,
-            packing.lower_bound
-        );
+        println!("{name}: {} items, height {} / bound {}", items.len(), packing.height, packing.lower_bound);
         // Greedy placement alone is known to fall short of 1,048,576 on this set.
-        assert!(
-            packing.height * 100 <= 1_048_576 * 125,
-            "{name}: {}",
-            packing.height
-        );
+        assert!(packing.height * 100 <= 1_048_576 * 125, "{name}: {}", packing.height);
     }
 }

@@ -10,21 +10,9 @@ mod training;
 fn packed(items: &[Item], options: &PackOptions) -> Packing {
     let packing = pack(items, options);
     assert_eq!(check_packing(items, &packing.offsets), Ok(()));
-    let ends = items
-        .iter()
-        .zip(&packing.offsets)
-        .map(|(item, offset)| offset + item.footprint());
-    assert_eq!(
-        packing.height,
-        ends.max().unwrap_or(0),
-        "the height is the highest end"
-    );
-    assert!(
-        packing.height >= packing.lower_bound,
-        "{} < {}",
-        packing.height,
-        packing.lower_bound
-    );
+    let ends = items.iter().zip(&packing.offsets).map(|(item, offset)| offset + item.footprint());
+    assert_eq!(packing.height, ends.max().unwrap_or(0), "the height is the highest end");
+    assert!(packing.height >= packing.lower_bound, "{} < {}", packing.height, packing.lower_bound);
     packing
 }
 
@@ -49,44 +37,23 @@ fn training_steps_are_packed_within_two_percent() {
         let items = training::buffers(&step);
         let packing = packed(&items, &PackOptions::default());
         let ratio = packing.height as f64 / packing.lower_bound as f64;
-        println!(
-            "{name}: {} items, {} / {} = {ratio:.4}",
-            items.len(),
-            packing.height,
-            packing.lower_bound
-        );
-        assert!(
-            packing.height * 100 <= packing.lower_bound * 102,
-            "{name}: {ratio:.4}"
-        );
+        println!("{name}: {} items, {} / {} = {ratio:.4}", items.len(), packing.height, packing.lower_bound);
+        assert!(packing.height * 100 <= packing.lower_bound * 102, "{name}: {ratio:.4}");
     }
 }
 
 #[test]
 fn equal_input_gives_equal_offsets() {
     let items = minimalloc::instance("C");
-    let options = PackOptions {
-        steps: 3_000_000,
-        target: 0,
-    };
+    let options = PackOptions { steps: 3_000_000, target: 0 };
     assert_eq!(pack(&items, &options), pack(&items, &options));
 }
 
 #[test]
 fn faults_are_found() {
-    let items = [
-        Item::new(8, 8, 0..4),
-        Item::new(8, 8, 3..5),
-        Item::new(8, 8, 4..6),
-    ];
+    let items = [Item::new(8, 8, 0..4), Item::new(8, 8, 3..5), Item::new(8, 8, 4..6)];
     assert_eq!(check_packing(&items, &[0, 8, 0]), Ok(()));
-    assert_eq!(
-        check_packing(&items, &[0, 0, 8]),
-        Err(PackingFault::Overlap(0, 1))
-    );
-    assert_eq!(
-        check_packing(&items, &[0, 8, 4]),
-        Err(PackingFault::Misaligned(2))
-    );
+    assert_eq!(check_packing(&items, &[0, 0, 8]), Err(PackingFault::Overlap(0, 1)));
+    assert_eq!(check_packing(&items, &[0, 8, 4]), Err(PackingFault::Misaligned(2)));
     assert_eq!(check_packing(&items, &[0, 8]), Err(PackingFault::Count(2)));
 }

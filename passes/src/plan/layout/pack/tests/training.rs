@@ -37,9 +37,7 @@ pub(super) fn buffers(step: &Step) -> Vec<Item> {
         begins[micro_batch as usize][usize::from(backward)] = place * pass;
     }
     let forward = |micro_batch: u32, layer: u32| begins[micro_batch as usize][0] + layer * CALL;
-    let backward = |micro_batch: u32, layer: u32| {
-        begins[micro_batch as usize][1] + (step.layers - layer) * CALL
-    };
+    let backward = |micro_batch: u32, layer: u32| begins[micro_batch as usize][1] + (step.layers - layer) * CALL;
     let unit = step.tokens * step.hidden * 2;
     let mut items = Vec::new();
     let mut add = |bytes: u64, lives: Vec<std::ops::Range<u32>>| {
@@ -64,23 +62,12 @@ pub(super) fn buffers(step: &Step) -> Vec<Item> {
         for (bytes, first, last) in saved {
             for slot in 0..step.in_flight {
                 let users = all().filter(|micro_batch| micro_batch % step.in_flight == slot);
-                add(
-                    bytes,
-                    users
-                        .map(|m| forward(m, layer) + first..backward(m, layer) + last + 1)
-                        .collect(),
-                );
+                add(bytes, users.map(|m| forward(m, layer) + first..backward(m, layer) + last + 1).collect());
             }
         }
     }
     // (size, first use, last use) of the temporaries of a forward and of a backward call.
-    let temporaries_forward = [
-        (unit, 2, 4),
-        (unit, 3, 9),
-        (unit / 2, 6, 7),
-        (4 * unit, 12, 14),
-        (unit, 16, 18),
-    ];
+    let temporaries_forward = [(unit, 2, 4), (unit, 3, 9), (unit / 2, 6, 7), (4 * unit, 12, 14), (unit, 16, 18)];
     let temporaries_backward = [
         (4 * unit, 3, 6),
         (4 * unit, 5, 8),
@@ -96,57 +83,25 @@ pub(super) fn buffers(step: &Step) -> Vec<Item> {
     ];
     let calls = || all().flat_map(|m| (0..step.layers).map(move |layer| (m, layer)));
     for (bytes, first, last) in temporaries_forward {
-        add(
-            bytes,
-            calls()
-                .map(|(m, layer)| forward(m, layer) + first..forward(m, layer) + last + 1)
-                .collect(),
-        );
+        add(bytes, calls().map(|(m, layer)| forward(m, layer) + first..forward(m, layer) + last + 1).collect());
     }
     for (bytes, first, last) in temporaries_backward {
-        add(
-            bytes,
-            calls()
-                .map(|(m, layer)| backward(m, layer) + first..backward(m, layer) + last + 1)
-                .collect(),
-        );
+        add(bytes, calls().map(|(m, layer)| backward(m, layer) + first..backward(m, layer) + last + 1).collect());
     }
     for layer in 0..step.layers {
-        add(
-            unit,
-            all()
-                .map(|m| forward(m, layer) + 19..forward(m, layer + 1) + 11)
-                .collect(),
-        );
-        add(
-            unit,
-            all()
-                .map(|m| backward(m, layer) + 12..backward(m, layer) + CALL + 10)
-                .collect(),
-        );
+        add(unit, all().map(|m| forward(m, layer) + 19..forward(m, layer + 1) + 11).collect());
+        add(unit, all().map(|m| backward(m, layer) + 12..backward(m, layer) + CALL + 10).collect());
     }
     if step.has_head {
         let logits = step.tokens * step.vocabulary;
         let end = |m: u32| begins[m as usize][0] + step.layers * CALL;
         let begin = |m: u32| begins[m as usize][1];
-        add(
-            2 * logits,
-            all().map(|m| end(m) + 2..begin(m) + 3).collect(),
-        );
+        add(2 * logits, all().map(|m| end(m) + 2..begin(m) + 3).collect());
         add(4 * logits, all().map(|m| end(m) + 5..end(m) + 9).collect());
         add(4 * logits, all().map(|m| begin(m)..begin(m) + 3).collect());
-        add(
-            2 * logits,
-            all().map(|m| begin(m) + 2..begin(m) + 9).collect(),
-        );
-        add(
-            4 * step.hidden * step.vocabulary,
-            all().map(|m| begin(m) + 6..begin(m) + 12).collect(),
-        );
-        add(
-            unit,
-            all().map(|m| begin(m) + 5..begin(m) + CALL + 10).collect(),
-        );
+        add(2 * logits, all().map(|m| begin(m) + 2..begin(m) + 9).collect());
+        add(4 * step.hidden * step.vocabulary, all().map(|m| begin(m) + 6..begin(m) + 12).collect());
+        add(unit, all().map(|m| begin(m) + 5..begin(m) + CALL + 10).collect());
     }
     items
 }
