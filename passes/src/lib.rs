@@ -2,6 +2,7 @@
 //!
 //! Nothing here touches files, devices, clocks or the environment, and equal inputs give equal outputs on every machine.
 
+pub mod analysis;
 mod pass;
 mod pipeline;
 pub mod plan;
