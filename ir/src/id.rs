@@ -188,8 +188,9 @@ impl<'de, I: Id, T: serde::Deserialize<'de>> serde::Deserialize<'de> for Table<I
     }
 }
 
-/// Attaches a fact to every entity of a table that someone else owns; entities without one read as the default.
-#[derive(Clone, PartialEq, Eq)]
+/// Attaches a fact to every entity of a table that someone else owns; entities without one read as the default. Two
+/// tables are equal if every entity reads the same, whether its fact was set or not.
+#[derive(Clone)]
 pub struct SideTable<I: Id, T> {
     rows: Vec<T>,
     default: T,
@@ -207,6 +208,15 @@ impl<I: Id, T: Clone> SideTable<I, T> {
         self[id] = value;
     }
 }
+
+impl<I: Id, T: PartialEq> PartialEq for SideTable<I, T> {
+    fn eq(&self, other: &Self) -> bool {
+        let len = self.rows.len().max(other.rows.len());
+        self.default == other.default && (0..len).map(I::from_index).all(|id| self[id] == other[id])
+    }
+}
+
+impl<I: Id, T: Eq> Eq for SideTable<I, T> {}
 
 impl<I: Id, T: Clone + Default> Default for SideTable<I, T> {
     fn default() -> Self {

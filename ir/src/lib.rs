@@ -8,8 +8,11 @@ pub mod id;
 pub mod op;
 pub mod plan;
 mod source;
+pub mod text;
 mod training;
 mod ty;
+mod verify;
+mod visit;
 
 pub use build::{Copier, GraphBuilder};
 pub use cluster::{
@@ -22,3 +25,8 @@ pub use op::Op;
 pub use source::{Lowered, ModelSource};
 pub use training::{Contribution, Parameter, ParameterId, Phase, TrainingGraph};
 pub use ty::{DType, Shape, Type};
+pub use verify::{
+    Entity, Part, Rule, Verified, VerifiedTraining, VerifyError, print_errors, print_training_errors, verify,
+    verify_training,
+};
+pub use visit::{Dataflow, OperandEdge, Seen};
