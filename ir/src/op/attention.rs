@@ -62,7 +62,7 @@ impl Attention {
                 let table = Type::new(x.dtype, &x.shape[x.rank() - 2..]);
                 rule::is(inputs[1], 1, &table)?;
                 rule::is(inputs[2], 2, &table)?;
-                if table.shape[1] % 2 != 0 {
+                if !table.shape[1].is_multiple_of(2) {
                     return Err(format!("the last dimension of {x} must be even"));
                 }
                 Ok(vec![x.clone()])

@@ -78,7 +78,7 @@ impl Literal {
 
     /// All elements as i64 (floats are truncated toward zero).
     pub fn to_i64s(&self) -> Vec<i64> {
-        self.decode(|dtype, bytes| decode_i64(dtype, bytes))
+        self.decode(decode_i64)
     }
 
     /// All elements as f64.

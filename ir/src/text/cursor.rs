@@ -241,6 +241,7 @@ impl<'s> Cursor<'s> {
     }
 
     /// Keeps an error and goes on, unless there are too many.
+    #[expect(clippy::boxed_local, reason = "syntax errors travel in boxes")]
     pub(super) fn report(&mut self, error: Failure) -> Result<(), Failure> {
         self.errors.push(*error);
         if self.errors.len() < MAX_ERRORS {

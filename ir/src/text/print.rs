@@ -195,6 +195,6 @@ impl<'a> Printer<'a> {
     }
 }
 
-fn spelling<T: PartialEq>(choices: &[(T, &'static str)], choice: T) -> &'static str {
+fn spelling<T: PartialEq + Copy>(choices: &[(T, &'static str)], choice: T) -> &'static str {
     choices.iter().find(|(c, _)| *c == choice).expect("every choice has a spelling").1
 }

@@ -69,6 +69,7 @@ impl Deref for VerifiedTraining {
 ///
 /// # Errors
 /// The graph, and every violation, ordered by entity.
+#[allow(clippy::result_large_err, reason = "the caller gets back what it gave, once per pass")]
 pub fn verify(graph: Graph) -> Result<Verified, (Graph, Vec<VerifyError>)> {
     let mut errors = check(&graph, Part::Whole);
     if errors.is_empty() {
@@ -82,6 +83,7 @@ pub fn verify(graph: Graph) -> Result<Verified, (Graph, Vec<VerifyError>)> {
 ///
 /// # Errors
 /// The training graph, and every violation, ordered by entity. V13 to V21 are checked where the graphs keep the rest.
+#[allow(clippy::result_large_err, reason = "the caller gets back what it gave, once per pass")]
 pub fn verify_training(training: TrainingGraph) -> Result<VerifiedTraining, (TrainingGraph, Vec<VerifyError>)> {
     let mut errors = check(&training.step, Part::Step);
     errors.extend(check(&training.update, Part::Update));

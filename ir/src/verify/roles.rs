@@ -30,10 +30,10 @@ fn outputs(graph: &Graph, findings: &mut Findings) {
     let mut losses = [None; 2];
     for (i, output) in graph.outputs.iter().enumerate() {
         let at = Entity::Output(i);
-        if let Some(value) = graph.values.get(output.value) {
-            if let Some(expected) = wrong_type(output.role, &value.ty) {
-                findings.add(Rule::V12, at, format!("{expected}, found {:?} of type {}", output.name, value.ty));
-            }
+        if let Some(value) = graph.values.get(output.value)
+            && let Some(expected) = wrong_type(output.role, &value.ty)
+        {
+            findings.add(Rule::V12, at, format!("{expected}, found {:?} of type {}", output.name, value.ty));
         }
         let (slot, what) = match output.role {
             OutputRole::LossSum => (&mut losses[0], "loss sum"),

@@ -54,11 +54,11 @@ fn anchors(training: &TrainingGraph, findings: &mut Findings) {
 fn leaves(training: &TrainingGraph, findings: &mut Findings) {
     for (id, node) in training.step.nodes.iter().filter(|(id, _)| training.phases[*id] != Phase::WeightGrad) {
         for &value in &node.inputs {
-            if let Some(producer) = training.step.producer(value) {
-                if training.phases[producer] == Phase::WeightGrad {
-                    let message = format!("{id} reads {value}, a result of the weight gradient {producer}");
-                    findings.add(Rule::V15, Entity::Node(id), message);
-                }
+            if let Some(producer) = training.step.producer(value)
+                && training.phases[producer] == Phase::WeightGrad
+            {
+                let message = format!("{id} reads {value}, a result of the weight gradient {producer}");
+                findings.add(Rule::V15, Entity::Node(id), message);
             }
         }
     }

@@ -73,10 +73,10 @@ fn attributes(id: NodeId, op: &Op, findings: &mut Findings) {
         findings.add(Rule::V09, Entity::Node(id), message);
     }
     for (name, attr) in op.attrs() {
-        if let Attr::Literal(literal) = &attr {
-            if let Some(message) = wrong_data(literal) {
-                findings.add(Rule::V10, Entity::Node(id), format!("`{name}`: {message}"));
-            }
+        if let Attr::Literal(literal) = &attr
+            && let Some(message) = wrong_data(literal)
+        {
+            findings.add(Rule::V10, Entity::Node(id), format!("`{name}`: {message}"));
         }
     }
 }

@@ -137,7 +137,7 @@ fn nodes(update: &Graph, findings: &mut Findings) {
         match owners.get(&groups.find(member.index())).map(Vec::as_slice) {
             Some([_]) => {}
             Some(names) => {
-                findings.add(Rule::V21, Entity::Node(id), format!("{id} serves several parameters: {names:?}"))
+                findings.add(Rule::V21, Entity::Node(id), format!("{id} serves several parameters: {names:?}"));
             }
             None => findings.add(Rule::V21, Entity::Node(id), format!("{id} serves no parameter")),
         }

@@ -1,0 +1,3 @@
+//! What the round trip tests share.
+
+pub(crate) mod generate;
