@@ -1,3 +1,12 @@
 //! Plans: how a program is laid out over devices, time and memory.
 
+pub mod cost;
 pub mod layout;
+pub mod profile;
+pub(crate) mod assemble;
+pub mod crossing;
+pub(crate) mod epilogue;
+pub(crate) mod facts;
+pub(crate) mod program;
+pub(crate) mod segments;
+pub(crate) mod stage;

@@ -1,3 +1,4 @@
 //! Static memory layout of each rank.
 
+pub(crate) mod live;
 pub mod pack;

@@ -1,0 +1,185 @@
+//! What a stage does once per step: zeroing sums, collecting gradients of shared parameters, updating.
+
+use super::facts::{Facts, UnitContribution};
+use super::segments::{Key, Pool, sum_name};
+use super::stage::{Act, BufferDraft, Context, Draft, Lane, PortKey, StageDraft};
+use std::collections::{BTreeMap, BTreeSet};
+use trainc_ir::op::Op;
+use trainc_ir::plan::{Access, BufferKind};
+use trainc_ir::{Def, InputRole, NodeId, ParameterId, TrainingGraph, Type, ValueId};
+
+/// The stages that use a parameter, and the contributions that each of them makes.
+pub(crate) fn holders(context: &Context<'_, '_>, parameter: ParameterId) -> Vec<(usize, Vec<usize>)> {
+    let facts = context.facts;
+    let input = facts.training.parameters[parameter].input;
+    let of = |unit: usize| context.stages.iter().position(|s| s.units.contains(&unit));
+    let readers = facts.forward_readers[input].iter().chain(&facts.backward_readers[input]);
+    let stages: BTreeSet<usize> = readers.filter_map(|&unit| of(unit)).collect();
+    let made = |stage: usize| {
+        let units = context.stages[stage].units.clone();
+        let all = units.flat_map(|unit| &facts.contributions[unit]);
+        let mut made: Vec<usize> = all.filter(|c| c.parameter == parameter).map(|c: &UnitContribution| c.index).collect();
+        made.sort_unstable();
+        made
+    };
+    stages.into_iter().map(|stage| (stage, made(stage))).collect()
+}
+
+/// Whether an all-reduce over the holders adds the contributions in their order: every holder has one, in the order of
+/// the stages.
+pub(crate) fn reducible(holders: &[(usize, Vec<usize>)]) -> bool {
+    holders.iter().enumerate().all(|(i, (_, made))| made[..] == [i])
+}
+
+pub(crate) fn epilogue(context: &Context<'_, '_>, index: usize, pool: &mut Pool, draft: &mut StageDraft) {
+    let training = context.facts.training;
+    share_count(context, index, draft);
+    let mut updates = Vec::new();
+    for (id, parameter) in training.parameters.iter().filter(|(_, p)| !p.contributions.is_empty()) {
+        let holders = holders(context, id);
+        if !holders.iter().any(|(stage, _)| *stage == index) {
+            continue;
+        }
+        let reduced = holders.len() > 1 && reducible(&holders);
+        let port = || Lane::Port(PortKey::Among(holders.iter().map(|(stage, _)| *stage).collect()));
+        if reduced {
+            let own = holders.iter().position(|(stage, _)| *stage == index).unwrap_or(0);
+            let key = Key::Named(sum_name(context.facts, id, own));
+            draft.epilogue.push(Draft { lane: port(), act: Act::AllReduce, args: vec![(key, Access::Update)] });
+        } else if holders.len() > 1 {
+            // Every holder gets every sum, so that all of them add in the same order.
+            for k in 0..parameter.contributions.len() {
+                let root = holders.iter().position(|(_, made)| made.contains(&k)).unwrap_or(0);
+                let access = if holders[root].0 == index { Access::Read } else { Access::Write };
+                let args = vec![(Key::Named(sum_name(context.facts, id, k)), access)];
+                draft.epilogue.push(Draft { lane: port(), act: Act::Broadcast { root: root as u32 }, args });
+            }
+        }
+        let own = if reduced { holders.iter().position(|(stage, _)| *stage == index) } else { None };
+        updates.push(update(context.facts, id, &parameter.name, own, pool));
+    }
+    for (built, buffers) in updates {
+        for (key, buffer) in buffers {
+            draft.buffers.entry(key).or_insert(buffer);
+        }
+        draft.epilogue.push(built);
+    }
+    zero_sums(pool, draft);
+    let scalars: Vec<&str> = ["lr", "step"].into_iter().filter(|&s| draft.buffers.contains_key(&named(s))).collect();
+    for name in scalars {
+        let args = vec![(named(name), Access::Write)];
+        draft.prologue.push(Draft { lane: Lane::Load, act: Act::Load(name.to_owned()), args });
+    }
+}
+
+fn named(name: &str) -> Key {
+    Key::Named(name.to_owned())
+}
+
+/// The stage with the loss tells the others how many terms it had.
+fn share_count(context: &Context<'_, '_>, index: usize, draft: &mut StageDraft) {
+    let p = context.stages.len();
+    if p == 1 {
+        return;
+    }
+    let root = context.stages.iter().position(|s| s.units.contains(&context.facts.loss_unit)).unwrap_or(p - 1);
+    let access = if index == root { Access::Read } else { Access::Write };
+    let ty = Type::scalar(trainc_ir::DType::I64);
+    let buffer = BufferDraft { name: "loss_count".to_owned(), ty, kind: BufferKind::Scalar, slots: 1 };
+    draft.buffers.entry(named("loss_count")).or_insert(buffer);
+    let lane = Lane::Port(PortKey::Among((0..p).collect()));
+    let act = Act::Broadcast { root: root as u32 };
+    draft.epilogue.push(Draft { lane, act, args: vec![(named("loss_count"), access)] });
+}
+
+/// Zeroes everything that the micro-batches add to.
+fn zero_sums(pool: &mut Pool, draft: &mut StageDraft) {
+    let args = draft.forward.iter().chain(&draft.backward).flat_map(|d| &d.args);
+    let added: BTreeSet<&Key> = args.filter(|(_, access)| *access == Access::Update).map(|(key, _)| key).collect();
+    let sums: Vec<(Key, Type)> =
+        added.into_iter().map(|key| (key.clone(), draft.buffers[key].ty.clone())).collect();
+    if sums.is_empty() {
+        return;
+    }
+    let built = pool.zeros("zero_sums", &sums);
+    let args = built.args.into_iter().map(|key| (key, Access::Write)).collect();
+    draft.prologue.push(Draft { lane: Lane::Compute, act: Act::Call { segment: built.segment, site: 0 }, args });
+}
+
+/// The nodes of the update graph that lead to the outputs of one parameter, in order, without those that make `given`.
+fn update_nodes(training: &TrainingGraph, outputs: &[ValueId], given: &BTreeMap<ValueId, Key>) -> Vec<NodeId> {
+    let graph = &training.update;
+    let mut pending = outputs.to_vec();
+    let mut nodes = BTreeSet::new();
+    while let Some(value) = pending.pop() {
+        if given.contains_key(&value) {
+            continue;
+        }
+        if let Some(node) = graph.producer(value) {
+            if nodes.insert(node) {
+                pending.extend(&graph.nodes[node].inputs);
+            }
+        }
+    }
+    nodes.into_iter().collect()
+}
+
+fn update(
+    facts: &Facts<'_>,
+    id: ParameterId,
+    name: &str,
+    reduced_into: Option<usize>,
+    pool: &mut Pool,
+) -> (Draft, Vec<(Key, BufferDraft)>) {
+    let training = facts.training;
+    let graph = &training.update;
+    let n_contributions = training.parameters[id].contributions.len();
+    let mut given = BTreeMap::new();
+    for input in &graph.inputs {
+        let key = if input.name == "count" { named("loss_count") } else { named(&input.name) };
+        given.insert(input.value, key);
+    }
+    if let Some(own) = reduced_into {
+        if let Some(total) = total_of(training, facts, id, n_contributions) {
+            given.insert(total, named(&sum_name(facts, id, own)));
+        }
+    }
+    let node = graph.output(name).and_then(|o| graph.producer(o.value));
+    let outputs: Vec<_> = graph.outputs.iter().filter(|o| graph.producer(o.value) == node).collect();
+    let write: BTreeMap<ValueId, Key> = outputs.iter().map(|o| (o.value, named(&o.name))).collect();
+    let values: Vec<ValueId> = outputs.iter().map(|o| o.value).collect();
+    let nodes = update_nodes(training, &values, &given);
+    let built = pool.update(graph, "update", &nodes, &given, &write);
+    let mut buffers = Vec::new();
+    let formals = pool.segments[built.segment].formals.clone();
+    for (key, formal) in built.args.iter().zip(&formals) {
+        let Key::Named(input) = key else { continue };
+        let kind = match graph.input(input).map(|i| i.role) {
+            Some(InputRole::Parameter) => BufferKind::Parameter,
+            Some(InputRole::State) => BufferKind::State,
+            Some(InputRole::GradientSum) => BufferKind::Gradient,
+            Some(InputRole::Scalar | InputRole::Data | InputRole::Label | InputRole::Buffer) | None => BufferKind::Scalar,
+        };
+        buffers.push((key.clone(), BufferDraft { name: input.clone(), ty: formal.ty.clone(), kind, slots: 1 }));
+    }
+    let args = built.args.into_iter().zip(formals).map(|(key, formal)| (key, formal.access)).collect();
+    (Draft { lane: Lane::Compute, act: Act::Call { segment: built.segment, site: 0 }, args }, buffers)
+}
+
+/// The value of the update graph that is the sum of all contributions of a parameter: the last of a chain of additions.
+fn total_of(training: &TrainingGraph, facts: &Facts<'_>, id: ParameterId, n: usize) -> Option<ValueId> {
+    let graph = &training.update;
+    let input = |k: usize| graph.input(&sum_name(facts, id, k)).map(|i| i.value);
+    let mut total = input(0)?;
+    for k in 1..n {
+        let next = input(k)?;
+        let node = graph.nodes.iter().find(|(_, node)| node.inputs == [total, next] && is_add(&node.op))?;
+        total = node.1.outputs[0];
+        debug_assert!(matches!(graph.values[total].def, Def::Result { node: _, index: 0 }));
+    }
+    Some(total)
+}
+
+fn is_add(op: &Op) -> bool {
+    matches!(op, Op::Elementwise(trainc_ir::op::Elementwise::Add))
+}

@@ -1,0 +1,218 @@
+//! What planning needs to know of a training graph: where bytes come from, which unit every node belongs to, and which
+//! values cross units.
+
+use crate::analysis::blocks::{Blocks, blocks};
+use std::collections::HashSet;
+use trainc_ir::id::SideTable;
+use trainc_ir::{Graph, InputRole, NodeId, ParameterId, TrainingGraph, ValueId};
+
+/// Where the bytes of a value come from. Values and their reshapes share one root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Source {
+    /// A parameter or a constant table of the model.
+    Held,
+    /// Data or labels of the micro-batch.
+    Data,
+    /// Made again from data, tables and constants wherever it is needed.
+    Free(NodeId),
+    /// Made by a forward node of this unit.
+    Forward(usize),
+    /// Made by a backward node of this unit.
+    Backward(usize),
+}
+
+/// Facts of a step graph.
+#[derive(Debug)]
+pub(crate) struct Facts<'a> {
+    pub(crate) training: &'a TrainingGraph,
+    pub(crate) blocks: Blocks,
+    /// The value whose bytes these are: reshapes are looked through.
+    pub(crate) root: SideTable<ValueId, ValueId>,
+    /// The source of each root.
+    pub(crate) source: SideTable<ValueId, Option<Source>>,
+    /// Forward nodes of each unit that run a kernel, in order.
+    pub(crate) forward: Vec<Vec<NodeId>>,
+    /// Backward nodes of each unit that run a kernel, in order.
+    pub(crate) backward: Vec<Vec<NodeId>>,
+    /// Contributions to gradients that each unit makes.
+    pub(crate) contributions: Vec<Vec<UnitContribution>>,
+    /// What each unit's forward reads from outside it, by root.
+    pub(crate) forward_reads: Vec<Vec<ValueId>>,
+    /// What each unit's backward reads from outside it, by root; values of the unit's own forward count as outside.
+    pub(crate) backward_reads: Vec<Vec<ValueId>>,
+    /// The units whose forward reads the value.
+    pub(crate) forward_readers: SideTable<ValueId, Vec<usize>>,
+    /// The units whose backward reads the value.
+    pub(crate) backward_readers: SideTable<ValueId, Vec<usize>>,
+    /// The unit that has the loss.
+    pub(crate) loss_unit: usize,
+    /// Roots of the loss sum and count.
+    pub(crate) loss: [ValueId; 2],
+}
+
+/// A contribution to a parameter's gradient.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UnitContribution {
+    pub(crate) parameter: ParameterId,
+    /// Its number among the parameter's contributions.
+    pub(crate) index: usize,
+    /// The gradient as the step graph types it.
+    pub(crate) value: ValueId,
+}
+
+impl<'a> Facts<'a> {
+    /// Gathers the facts.
+    ///
+    /// # Panics
+    /// When the training graph has no loss outputs (a verified one has).
+    pub(crate) fn new(training: &'a TrainingGraph) -> Self {
+        let step = &training.step;
+        let blocks = blocks(step, training.forward_nodes);
+        let root = roots(step);
+        let mut source: SideTable<ValueId, Option<Source>> = SideTable::new(None);
+        for input in &step.inputs {
+            let held = match input.role {
+                InputRole::Parameter | InputRole::Buffer | InputRole::State | InputRole::GradientSum => Source::Held,
+                InputRole::Data | InputRole::Label | InputRole::Scalar => Source::Data,
+            };
+            source.set(input.value, Some(held));
+        }
+        let n_units = blocks.units.len().max(1);
+        let mut facts = Self {
+            training,
+            blocks,
+            root,
+            source,
+            forward: vec![Vec::new(); n_units],
+            backward: vec![Vec::new(); n_units],
+            contributions: vec![Vec::new(); n_units],
+            forward_reads: Vec::new(),
+            backward_reads: Vec::new(),
+            forward_readers: SideTable::default(),
+            backward_readers: SideTable::default(),
+            loss_unit: n_units - 1,
+            loss: ["loss_sum", "loss_count"]
+                .map(|name| step.output(name).expect("a verified training graph has both loss outputs").value),
+        };
+        facts.loss = facts.loss.map(|value| facts.root[value]);
+        facts.place_nodes();
+        facts.place_contributions();
+        facts.gather_reads(n_units);
+        if let Some(Source::Forward(unit)) = facts.source[facts.loss[0]] {
+            facts.loss_unit = unit;
+        }
+        facts
+    }
+
+    fn place_nodes(&mut self) {
+        let training = self.training;
+        for (id, node) in training.step.nodes.iter() {
+            let forward = training.is_forward(id);
+            let operands = node.inputs.iter().map(|&v| self.source[self.root[v]]);
+            let free = if forward {
+                self.blocks.free[id]
+            } else {
+                let given = |s| matches!(s, Some(Source::Data | Source::Free(_)));
+                operands.clone().all(given)
+            };
+            let place = if free {
+                Source::Free(id)
+            } else if forward {
+                Source::Forward(self.blocks.unit_of[id].expect("every main node has a unit"))
+            } else {
+                let anchored = training.anchors[id].and_then(|anchor| self.blocks.unit_of[anchor]);
+                let made_in = operands.filter_map(|s| match s? {
+                    Source::Forward(unit) | Source::Backward(unit) => Some(unit),
+                    Source::Held | Source::Data | Source::Free(_) => None,
+                });
+                Source::Backward(anchored.or_else(|| made_in.min()).unwrap_or(0))
+            };
+            if node.op.is_alias() {
+                continue;
+            }
+            match place {
+                Source::Forward(unit) => self.forward[unit].push(id),
+                Source::Backward(unit) => self.backward[unit].push(id),
+                Source::Free(_) | Source::Held | Source::Data => {}
+            }
+            for &output in &node.outputs {
+                self.source.set(output, Some(place));
+            }
+        }
+    }
+
+    fn place_contributions(&mut self) {
+        for (parameter, facts) in self.training.parameters.iter() {
+            for (index, contribution) in facts.contributions.iter().enumerate() {
+                let by_source = match self.source[self.root[contribution.value]] {
+                    Some(Source::Forward(unit) | Source::Backward(unit)) => Some(unit),
+                    Some(Source::Held | Source::Data | Source::Free(_)) | None => None,
+                };
+                let unit = self.blocks.unit_of[contribution.user].or(by_source).unwrap_or(0);
+                let value = contribution.value;
+                self.contributions[unit].push(UnitContribution { parameter, index, value });
+            }
+        }
+    }
+
+    fn gather_reads(&mut self, n_units: usize) {
+        for unit in 0..n_units {
+            let reads = self.reads(&self.forward[unit], &[]);
+            for &value in &reads {
+                self.forward_readers[value].push(unit);
+            }
+            self.forward_reads.push(reads);
+            let extra: Vec<ValueId> = self.contributions[unit].iter().map(|c| c.value).collect();
+            let reads = self.reads(&self.backward[unit], &extra);
+            for &value in &reads {
+                self.backward_readers[value].push(unit);
+            }
+            self.backward_reads.push(reads);
+        }
+    }
+
+    /// The operands of a node, by root.
+    fn operands(&self, node: NodeId) -> impl Iterator<Item = ValueId> + '_ {
+        self.training.step.nodes[node].inputs.iter().map(|&v| self.root[v])
+    }
+
+    /// Every root that running these nodes reads from outside them and that is not free: values of other nodes, held
+    /// tensors and data, those that free operands are made from included. In order of first use.
+    pub(crate) fn reads(&self, nodes: &[NodeId], extra: &[ValueId]) -> Vec<ValueId> {
+        let outputs = nodes.iter().flat_map(|&n| &self.training.step.nodes[n].outputs);
+        let defined: HashSet<ValueId> = outputs.copied().collect();
+        let mut seen = HashSet::new();
+        let mut found = Vec::new();
+        let mut pending: Vec<ValueId> = nodes.iter().flat_map(|&n| self.operands(n)).collect();
+        pending.extend(extra.iter().map(|&v| self.root[v]));
+        pending.reverse();
+        while let Some(value) = pending.pop() {
+            if !seen.insert(value) || defined.contains(&value) {
+                continue;
+            }
+            match self.source[value] {
+                Some(Source::Free(node)) => pending.extend(self.operands(node).collect::<Vec<_>>().into_iter().rev()),
+                Some(Source::Held | Source::Data | Source::Forward(_) | Source::Backward(_)) | None => {
+                    found.push(value);
+                }
+            }
+        }
+        found
+    }
+}
+
+fn roots(graph: &Graph) -> SideTable<ValueId, ValueId> {
+    let first = graph.values.ids().next();
+    let Some(first) = first else { return SideTable::new(trainc_ir::id::Id::from_index(0)) };
+    let mut root = SideTable::new(first);
+    for input in &graph.inputs {
+        root.set(input.value, input.value);
+    }
+    for node in graph.nodes.values() {
+        for &output in &node.outputs {
+            let becomes = if node.op.is_alias() { root[node.inputs[0]] } else { output };
+            root.set(output, becomes);
+        }
+    }
+    root
+}

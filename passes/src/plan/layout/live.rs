@@ -1,0 +1,263 @@
+//! Lifetimes and places of a stage's buffers.
+//!
+//! The time axis is the order of kernels on the compute stream: kernel `k` takes `[2k+1, 2k+2)`, and `[2k, 2k+1)` is the
+//! gap before it. An execution on another stream takes every gap from the end of the last compute call that is done
+//! before it starts, to the start of the first compute call that waits for it (to the end of the step where none does).
+//! Two buffers whose lifetimes do not meet on this axis are therefore never accessed at once: every access of one
+//! happens before the first write of the other.
+
+use super::pack::{Item, PackOptions, pack};
+use crate::plan::program::{Instance, Ordered};
+use crate::plan::segments::{Key, Pool};
+use crate::plan::stage::{Act, BufferDraft, Lane, StageDraft};
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use trainc_ir::plan::{Access, BufferKind, Operand, Segment, SegmentId};
+
+/// Places of everything in a stage's arena.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// Offsets of each buffer's slots.
+    pub(crate) buffers: BTreeMap<Key, Vec<u64>>,
+    /// Offsets of the locals of each segment.
+    pub(crate) frames: BTreeMap<SegmentId, Vec<u64>>,
+    /// End of the highest byte in use.
+    pub(crate) arena_bytes: u64,
+    /// The largest sum of bytes in use at one time.
+    pub(crate) lower_bound: u64,
+    /// The largest sum of bytes of buffers (not locals, not persistent ones) in use at one time.
+    pub(crate) activation_bytes: u64,
+}
+
+/// Whether a buffer keeps its bytes for the whole step.
+fn is_persistent(buffer: &BufferDraft) -> bool {
+    match buffer.kind {
+        BufferKind::Parameter | BufferKind::State | BufferKind::Gradient | BufferKind::Scalar => true,
+        BufferKind::Data | BufferKind::Saved | BufferKind::Boundary => false,
+    }
+}
+
+/// Tensors start where wide loads are aligned; small ones are not spread further than their size.
+fn align_of(bytes: u64) -> u64 {
+    bytes.next_power_of_two().clamp(16, 256)
+}
+
+/// What shares the arena by time.
+enum Tenant<'k> {
+    Slot(&'k Key, u64),
+    Local(SegmentId, usize),
+}
+
+pub(crate) fn layout(stage: &StageDraft, ordered: &Ordered<'_>, pool: &Pool) -> Layout {
+    let mut layout = Layout::default();
+    let mut persistent: Vec<(&Key, &BufferDraft)> = stage.buffers.iter().filter(|(_, b)| is_persistent(b)).collect();
+    persistent.sort_by_key(|(_, b)| std::cmp::Reverse(align_of(b.ty.bytes())));
+    let mut end = 0u64;
+    let mut persistent_bytes = 0;
+    for (key, buffer) in persistent {
+        let bytes = buffer.ty.bytes();
+        let offset = end.next_multiple_of(align_of(bytes));
+        end = offset + bytes;
+        persistent_bytes += bytes;
+        layout.buffers.insert(key.clone(), vec![offset]);
+    }
+    layout.arena_bytes = end;
+    let base = end.next_multiple_of(256);
+
+    let lives = Lives::new(stage, ordered, pool);
+    let mut tenants = Vec::new();
+    let mut items = Vec::new();
+    for (&(key, slot), lives) in &lives.slots {
+        let bytes = stage.buffers[key].ty.bytes();
+        tenants.push(Tenant::Slot(key, slot));
+        items.push(Item::with_lives(bytes, align_of(bytes), lives.clone()));
+    }
+    let n_slots = items.len();
+    for (&segment, locals) in &lives.locals {
+        for (local, lives) in locals.iter().enumerate() {
+            let bytes = pool.segments[segment].locals[local].bytes();
+            tenants.push(Tenant::Local(segment, local));
+            items.push(Item::with_lives(bytes, align_of(bytes), lives.clone()));
+        }
+    }
+    layout.lower_bound = persistent_bytes + peak(&items);
+    layout.activation_bytes = peak(&items[..n_slots]);
+    let packing = pack(&items, &PackOptions::default());
+    for (key, buffer) in stage.buffers.iter().filter(|(_, b)| !is_persistent(b)) {
+        layout.buffers.insert(key.clone(), vec![base; buffer.slots as usize]);
+    }
+    for ((tenant, item), offset) in tenants.iter().zip(&items).zip(&packing.offsets) {
+        let offset = base + offset;
+        layout.arena_bytes = layout.arena_bytes.max(offset + item.bytes);
+        match tenant {
+            Tenant::Slot(key, slot) => {
+                layout.buffers.get_mut(*key).expect("declared above")[*slot as usize] = offset;
+            }
+            Tenant::Local(segment, local) => {
+                let n_locals = pool.segments[*segment].locals.len();
+                layout.frames.entry(*segment).or_insert_with(|| vec![base; n_locals])[*local] = offset;
+            }
+        }
+    }
+    layout
+}
+
+/// The largest sum of bytes in use at one time.
+fn peak(items: &[Item]) -> u64 {
+    let mut changes: BTreeMap<u32, i128> = BTreeMap::new();
+    for item in items {
+        for live in &item.lives {
+            *changes.entry(live.start).or_default() += i128::from(item.bytes);
+            *changes.entry(live.end).or_default() -= i128::from(item.bytes);
+        }
+    }
+    let mut sum = 0i128;
+    changes.values().map(|change| { sum += change; sum }).max().unwrap_or(0).max(0) as u64
+}
+
+/// Lifetimes on the time axis.
+struct Lives<'k> {
+    slots: BTreeMap<(&'k Key, u64), Vec<Range<u32>>>,
+    locals: BTreeMap<SegmentId, Vec<Vec<Range<u32>>>>,
+}
+
+/// First and last kernel that uses each formal and local of a segment.
+struct Uses {
+    formals: Vec<Range<u32>>,
+    locals: Vec<Range<u32>>,
+}
+
+impl Uses {
+    fn new(segment: &Segment) -> Self {
+        let none = u32::MAX..0;
+        let mut uses =
+            Self { formals: vec![none.clone(); segment.formals.len()], locals: vec![none; segment.locals.len()] };
+        for (at, call) in segment.body.iter().enumerate() {
+            for operand in call.inputs.iter().chain(&call.outputs) {
+                let range = match operand {
+                    Operand::Formal(i) => &mut uses.formals[*i as usize],
+                    Operand::Local(i) => &mut uses.locals[*i as usize],
+                };
+                range.start = range.start.min(at as u32);
+                range.end = range.end.max(at as u32 + 1);
+            }
+        }
+        uses
+    }
+}
+
+/// The time of kernels `[range)` of a call that starts at kernel `start`.
+fn kernels(start: u32, range: &Range<u32>) -> Range<u32> {
+    2 * (start + range.start) + 1..2 * (start + range.end)
+}
+
+impl<'k> Lives<'k> {
+    fn new(stage: &'k StageDraft, ordered: &'k Ordered<'_>, pool: &Pool) -> Self {
+        let instances = ordered.instances();
+        let mut uses: BTreeMap<SegmentId, Uses> = BTreeMap::new();
+        let mut starts = Vec::with_capacity(instances.len());
+        let mut now = 0u32;
+        for (instance, _, _) in &instances {
+            starts.push(now);
+            if let Act::Call { segment, site: _ } = ordered.drafts[instance.draft].act {
+                let segment_data = &pool.segments[segment];
+                uses.entry(segment).or_insert_with(|| Uses::new(segment_data));
+                now += segment_data.body.len() as u32;
+            }
+        }
+        let gaps = gaps(ordered, &instances, &starts, now);
+        let mut lives = Self { slots: BTreeMap::new(), locals: BTreeMap::new() };
+        let mut current: BTreeMap<(&'k Key, u64), Range<u32>> = BTreeMap::new();
+        for (n, (instance, _, _)) in instances.iter().enumerate() {
+            let draft = ordered.drafts[instance.draft];
+            let segment = match draft.act {
+                Act::Call { segment, site: _ } => Some(segment),
+                Act::Load(_) | Act::Send | Act::Recv | Act::AllReduce | Act::Broadcast { root: _ } => None,
+            };
+            for (arg, (place, access)) in ordered.accesses(stage, *instance).enumerate() {
+                if is_persistent(&stage.buffers[place.0]) {
+                    continue;
+                }
+                let time = match segment {
+                    Some(segment) => kernels(starts[n], &uses[&segment].formals[arg]),
+                    None => gaps[n].clone(),
+                };
+                if access == Access::Write {
+                    if let Some(done) = current.insert(place, time) {
+                        lives.slots.entry(place).or_default().push(done);
+                    }
+                } else {
+                    let live = current.entry(place).or_insert_with(|| time.clone());
+                    live.start = live.start.min(time.start);
+                    live.end = live.end.max(time.end);
+                }
+            }
+            if let Some(segment) = segment {
+                let uses = &uses[&segment];
+                let locals =
+                    lives.locals.entry(segment).or_insert_with(|| vec![Vec::new(); uses.locals.len()]);
+                for (lives, range) in locals.iter_mut().zip(&uses.locals) {
+                    lives.push(kernels(starts[n], range));
+                }
+            }
+        }
+        for (place, live) in current {
+            lives.slots.entry(place).or_default().push(live);
+        }
+        lives
+    }
+}
+
+/// For each execution that is not on the compute stream, the gaps that it takes.
+fn gaps(
+    ordered: &Ordered<'_>,
+    instances: &[(Instance, usize, usize)],
+    starts: &[u32],
+    end: u32,
+) -> Vec<Range<u32>> {
+    let number: HashMap<(usize, u64), usize> =
+        instances.iter().enumerate().map(|(n, (i, _, _))| ((i.draft, i.micro_batch), n)).collect();
+    let mut lanes: Vec<&Lane> = ordered.drafts.iter().map(|d| &d.lane).collect();
+    lanes.sort_unstable();
+    lanes.dedup();
+    let lane_of = |draft: usize| lanes.binary_search(&&ordered.drafts[draft].lane).expect("all lanes are listed");
+    let compute = lanes.iter().position(|l| **l == Lane::Compute);
+    let mut current = vec![vec![0usize; lanes.len()]; lanes.len()];
+    let mut after: Vec<Vec<usize>> = Vec::with_capacity(instances.len());
+    let mut gaps = vec![0..0; instances.len()];
+    let mut members: Vec<Vec<usize>> = vec![Vec::new(); lanes.len()];
+    let mut trips: HashMap<(usize, usize), u64> = HashMap::new();
+    // How many members of each lane a compute call has already been found to wait for.
+    let mut covered = vec![0usize; lanes.len()];
+    for (n, &(instance, part, at)) in instances.iter().enumerate() {
+        let lane = lane_of(instance.draft);
+        let mut clock = current[lane].clone();
+        let trip = trips.entry((part, at)).or_default();
+        for (draft, index) in &ordered.parts[part].body[at].waits {
+            let Ok(micro_batch) = u64::try_from(index.value(*trip)) else { continue };
+            let dep = number[&(*draft, micro_batch)];
+            for (mine, theirs) in clock.iter_mut().zip(&after[dep]) {
+                *mine = (*mine).max(*theirs);
+            }
+        }
+        *trip += 1;
+        if Some(lane) == compute {
+            for (other, members) in members.iter().enumerate().filter(|(other, _)| *other != lane) {
+                while members.get(covered[other]).is_some_and(|&m| m < clock[other]) {
+                    gaps[members[covered[other]]].end = 2 * starts[n] + 1;
+                    covered[other] += 1;
+                }
+            }
+        } else {
+            let done = compute.map_or(0, |c| clock[c]);
+            // `starts[done]` is where the call after the last one that is done would start.
+            let start = if done == 0 { 0 } else { starts.get(done).copied().unwrap_or(end) };
+            gaps[n] = 2 * start..2 * end + 1;
+        }
+        clock[lane] = n + 1;
+        members[lane].push(n);
+        after.push(clock.clone());
+        current[lane] = clock;
+    }
+    gaps
+}
