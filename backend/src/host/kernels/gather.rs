@@ -1,4 +1,4 @@
-//! Reads and writes at places given by index operands: embedding, gather, scatter-add, one-hot.
+//! Reads and writes at places given by index operands: embedding, gather, scatter-add.
 
 use super::parallel::{self, Shared};
 use super::scan::AxisView;
@@ -57,13 +57,10 @@ pub(crate) fn gather<T: Copy + Send + Sync>(
 }
 
 /// `dx = 0; dx[o, indices[i], ..] += dy[o, i, ..]`, with i ascending: the gradient of [`gather`].
-///
-/// Entries equal to `skip` add nothing (the padding index of an embedding).
 pub(crate) fn scatter_add<T: Copy + Default + AddAssign + Send + Sync>(
     dy: &[T],
     view: AxisView,
     indices: &[i64],
-    skip: Option<i64>,
     dx: &mut [T],
 ) -> Result<(), IndexOutOfRange> {
     /// Columns that one task owns.
@@ -80,9 +77,6 @@ pub(crate) fn scatter_add<T: Copy + Default + AddAssign + Send + Sync>(
             unsafe { dx.range((o * len + row) * inner + first, width) }.fill(T::default());
         }
         for (i, &index) in indices.iter().enumerate() {
-            if skip == Some(index) {
-                continue;
-            }
             // SAFETY: as above.
             let to = unsafe { dx.range((o * len + at(index, len)) * inner + first, width) };
             let from = &dy[(o * indices.len() + i) * inner + first..][..width];
@@ -92,21 +86,48 @@ pub(crate) fn scatter_add<T: Copy + Default + AddAssign + Send + Sync>(
     Ok(())
 }
 
-/// `out[i, j] = on where j == indices[i], else off`; an index out of range gives a row of `off`, as in ONNX.
-pub(crate) fn one_hot<T: Copy + Send + Sync>(indices: &[i64], depth: usize, (off, on): (T, T), out: &mut [T]) {
-    parallel::rows(out, depth, |first, group| {
-        for (i, out) in group.chunks_exact_mut(depth).enumerate() {
-            out.fill(off);
-            if let Ok(at) = resolve(indices[first + i], depth) {
-                out[at] = on;
-            }
+/// `out[i] = x` at `indices[i]` along the axis, elementwise in the other axes; `view` is of the indices, `len` x's axis.
+pub(crate) fn gather_elements<T: Copy + Send + Sync>(
+    x: &[T],
+    len: usize,
+    view: AxisView,
+    indices: &[i64],
+    out: &mut [T],
+) -> Result<(), IndexOutOfRange> {
+    resolve_all(indices, len)?;
+    parallel::pieces(out, parallel::PIECE, |start, out| {
+        for (i, out) in out.iter_mut().enumerate() {
+            *out = x[element(start + i, len, view, indices)];
         }
     });
+    Ok(())
+}
+
+/// `dx = 0; dx` at `indices[i] += dy[i]`, with i ascending: the gradient of [`gather_elements`].
+pub(crate) fn scatter_add_elements<T: Copy + Default + AddAssign>(
+    dy: &[T],
+    len: usize,
+    view: AxisView,
+    indices: &[i64],
+    dx: &mut [T],
+) -> Result<(), IndexOutOfRange> {
+    resolve_all(indices, len)?;
+    dx.fill(T::default());
+    for (i, &dy) in dy.iter().enumerate() {
+        dx[element(i, len, view, indices)] += dy;
+    }
+    Ok(())
+}
+
+/// Where entry `i` of the indices points in a tensor whose axis has length `len`.
+fn element(i: usize, len: usize, view: AxisView, indices: &[i64]) -> usize {
+    let (outer, inner) = (i / (view.len * view.inner), i % view.inner);
+    (outer * len + at(indices[i], len)) * view.inner + inner
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{AxisView, IndexOutOfRange, gather, one_hot, scatter_add};
+    use super::{AxisView, IndexOutOfRange, gather, gather_elements, scatter_add, scatter_add_elements};
 
     #[test]
     fn gather_reads_along_any_axis() {
@@ -127,17 +148,21 @@ mod tests {
         let dy: Vec<i64> = (0..2 * 7 * 130).map(|i| i * 53 % 97 - 48).collect();
         let (mut y, mut dx) = (vec![0; dy.len()], vec![9; x.len()]);
         gather(&x, view, &indices, &mut y).unwrap();
-        scatter_add(&dy, view, &indices, None, &mut dx).unwrap();
+        scatter_add(&dy, view, &indices, &mut dx).unwrap();
         let dot = |a: &[i64], b: &[i64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<i64>();
         assert_eq!(dot(&y, &dy), dot(&x, &dx));
-        scatter_add(&dy, view, &indices, Some(4), &mut dx).unwrap();
-        assert_eq!(dx[4 * 130..5 * 130], dy[3 * 130..4 * 130], "only the entry spelled -1 is left");
     }
 
     #[test]
-    fn one_hot_marks_one_place() {
-        let mut out = [9.0; 9];
-        one_hot(&[2, -3, 7], 3, (0.0, 1.0), &mut out);
-        assert_eq!(out, [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    fn elements_are_gathered_and_added_back() {
+        // Truth: torch.gather(arange(6).view(2, 3), 1, [[2, 0, 0, -1], [1, 1, 0, 2]]) and its gradient for dy = 1..8.
+        let view = AxisView::new(&[2, 4], 1);
+        let indices = [2, 0, 0, -1, 1, 1, 0, 2];
+        let mut y = [0; 8];
+        gather_elements(&[0, 1, 2, 3, 4, 5], 3, view, &indices, &mut y).unwrap();
+        assert_eq!(y, [2, 0, 0, 2, 4, 4, 3, 5]);
+        let mut dx = [9; 6];
+        scatter_add_elements(&[1, 2, 3, 4, 5, 6, 7, 8], 3, view, &indices, &mut dx).unwrap();
+        assert_eq!(dx, [5, 0, 5, 7, 11, 8]);
     }
 }

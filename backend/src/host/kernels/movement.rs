@@ -1,4 +1,4 @@
-//! Data movement: transposes, broadcasts, slices, concatenation, padding, triangles, ranges. Elements are only copied.
+//! Data movement: transposes, broadcasts, slices, concatenation, padding. Elements are only copied.
 
 use super::parallel::{self, Shared};
 use super::walk::{Walk, broadcast_strides, strides};
@@ -153,56 +153,9 @@ pub(crate) fn pad<T: Copy + Send + Sync>(
     copy(src, &Window::whole(shape), out, &to, shape);
 }
 
-/// Which triangle of a matrix stays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Triangle {
-    /// Column >= row + diagonal.
-    Upper,
-    /// Column <= row + diagonal.
-    Lower,
-}
-
-/// Copies one triangle of the trailing matrices of `rows` x `cols`; the rest becomes `zero`.
-pub(crate) fn triangle<T: Copy + Send + Sync>(
-    src: &[T],
-    (rows, cols): (usize, usize),
-    (side, diagonal): (Triangle, i64),
-    zero: T,
-    out: &mut [T],
-) {
-    parallel::rows(out, cols, |first, group| {
-        for (i, out) in group.chunks_exact_mut(cols).enumerate() {
-            let src = &src[(first + i) * cols..][..cols];
-            let row = ((first + i) % rows) as i64 + diagonal;
-            match side {
-                Triangle::Upper => {
-                    let edge = row.clamp(0, cols as i64) as usize;
-                    out[..edge].fill(zero);
-                    out[edge..].copy_from_slice(&src[edge..]);
-                }
-                Triangle::Lower => {
-                    let edge = (row + 1).clamp(0, cols as i64) as usize;
-                    out[..edge].copy_from_slice(&src[..edge]);
-                    out[edge..].fill(zero);
-                }
-            }
-        }
-    });
-}
-
-/// `out[.., i, ..] = at(i)` along `axis`.
-pub(crate) fn iota<T: Copy + Send>(shape: &[usize], axis: usize, at: impl Fn(usize) -> T + Sync, out: &mut [T]) {
-    let inner: usize = shape[axis + 1..].iter().product();
-    parallel::rows(out, inner, |first, group| {
-        for (i, out) in group.chunks_exact_mut(inner).enumerate() {
-            out.fill(at((first + i) % shape[axis]));
-        }
-    });
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Triangle, Window, copy, iota, pad, place, triangle};
+    use super::{Window, copy, pad, place};
 
     #[test]
     fn every_permutation_matches_index_arithmetic() {
@@ -251,20 +204,5 @@ mod tests {
         let mut padded = [0; 12];
         pad(&[1, 2], &[1, 2], 9, &[1, 1], &mut padded, &[3, 4]);
         assert_eq!(padded, [9, 9, 9, 9, 9, 1, 2, 9, 9, 9, 9, 9]);
-    }
-
-    #[test]
-    fn triangles_and_ranges() {
-        let x = [1, 2, 3, 4, 5, 6];
-        let mut out = [9; 6];
-        triangle(&x, (2, 3), (Triangle::Upper, 1), 0, &mut out);
-        assert_eq!(out, [0, 2, 3, 0, 0, 6]);
-        triangle(&x, (2, 3), (Triangle::Lower, 0), 0, &mut out);
-        assert_eq!(out, [1, 0, 0, 4, 5, 0]);
-        triangle(&x, (2, 3), (Triangle::Lower, -5), 0, &mut out);
-        assert_eq!(out, [0; 6]);
-        let mut range = [0usize; 6];
-        iota(&[3, 2], 0, |i| 10 + i, &mut range);
-        assert_eq!(range, [10, 10, 11, 11, 12, 12]);
     }
 }

@@ -34,9 +34,15 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// The four words of elements `4 block .. 4 block + 4` of a sample of the global batch.
-    fn block(self, sample: u32, block: u32) -> [u32; 4] {
-        philox([block, sample, self.site, self.step], [self.seed as u32, (self.seed >> 32) as u32])
+    /// The four words of elements `4 block .. 4 block + 4`.
+    fn block(self, block: u64) -> [u32; 4] {
+        let counter = [block as u32, (block >> 32) as u32, self.site, self.step];
+        philox(counter, [self.seed as u32, (self.seed >> 32) as u32])
+    }
+
+    /// Word `element` of the stream.
+    pub(crate) fn word(self, element: u64) -> u32 {
+        self.block(element / 4)[(element % 4) as usize]
     }
 }
 
@@ -47,27 +53,20 @@ fn open_unit(word: u32) -> f64 {
 
 /// Drops elements with probability `rate` and scales the others by `1 / (1 - rate)`; the gradient is the same function of `dy`.
 ///
-/// `x` holds whole samples of `per_sample` elements, the first of them sample `first_sample` of the global batch.
-pub(crate) fn dropout<T: Float>(
-    x: &[T],
-    site: Site,
-    (first_sample, per_sample): (u32, usize),
-    rate: f64,
-    out: &mut [T],
-) {
+/// `first` is the index of `x[0]` in the tensor of the whole global batch: samples are outermost, so that it follows from
+/// the micro-batch alone.
+pub(crate) fn dropout<T: Float>(x: &[T], site: Site, first: u64, rate: f64, out: &mut [T]) {
     let threshold = (rate * 4_294_967_296.0) as u64;
     let scale = T::of(if rate < 1.0 { 1.0 / (1.0 - rate) } else { 0.0 });
     parallel::pieces(out, parallel::PIECE, |start, out| {
-        let mut words = [0; 4];
-        let mut drawn = None;
+        let first = first + start as u64;
+        let mut words = site.block(first / 4);
         for (i, (out, &x)) in out.iter_mut().zip(&x[start..]).enumerate() {
-            let (sample, element) = ((start + i) / per_sample, (start + i) % per_sample);
-            let block = (sample, element / 4);
-            if drawn != Some(block) {
-                words = site.block(first_sample + sample as u32, block.1 as u32);
-                drawn = Some(block);
+            let element = first + i as u64;
+            if element.is_multiple_of(4) {
+                words = site.block(element / 4);
             }
-            let keep = u64::from(words[element % 4]) >= threshold;
+            let keep = u64::from(words[(element % 4) as usize]) >= threshold;
             *out = if keep { x * scale } else { T::ZERO };
         }
     });
@@ -77,7 +76,7 @@ pub(crate) fn dropout<T: Float>(
 pub(crate) fn normal<T: Float>(site: Site, deviation: f64, out: &mut [T]) {
     parallel::pieces(out, parallel::PIECE, |start, out| {
         for (i, pair) in out.chunks_mut(4).enumerate() {
-            let words = site.block(0, (start / 4 + i) as u32).map(open_unit);
+            let words = site.block((start / 4 + i) as u64).map(open_unit);
             let polar = |u: f64, v: f64| {
                 let radius = deviation * (-2.0 * libm::log(u)).sqrt();
                 let angle = std::f64::consts::TAU * v;
@@ -109,19 +108,19 @@ mod tests {
 
     #[test]
     fn a_mask_does_not_depend_on_how_the_batch_is_split() {
-        let (per_sample, x) = (4099, vec![1.0f32; 6 * 4099]);
+        let (part, x) = (4099, vec![1.0f32; 6 * 4099]);
         let mut whole = vec![0.0; x.len()];
-        dropout(&x, SITE, (10, per_sample), 0.25, &mut whole);
-        for (sample, want) in whole.chunks(per_sample).enumerate() {
-            let mut part = vec![0.0; per_sample];
-            dropout(&x[..per_sample], SITE, (10 + sample as u32, per_sample), 0.25, &mut part);
-            assert_eq!(part, want);
+        dropout(&x, SITE, 10, 0.25, &mut whole);
+        for (i, want) in whole.chunks(part).enumerate() {
+            let mut out = vec![0.0; part];
+            dropout(&x[..part], SITE, (10 + i * part) as u64, 0.25, &mut out);
+            assert_eq!(out, want);
         }
         let kept = whole.iter().filter(|&&y| y != 0.0).count() as f64 / whole.len() as f64;
         assert!((kept - 0.75).abs() < 0.01, "{kept}");
         assert!(whole.iter().all(|&y| y == 0.0 || y == 1.0 / 0.75));
         let mut other = vec![0.0; x.len()];
-        dropout(&x, Site { step: 4, ..SITE }, (10, per_sample), 0.25, &mut other);
+        dropout(&x, Site { step: 4, ..SITE }, 10, 0.25, &mut other);
         assert_ne!(whole, other);
     }
 

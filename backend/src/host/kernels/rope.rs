@@ -3,73 +3,66 @@
 use super::float::Float;
 use super::parallel;
 
-/// How the two halves of each rotated pair lie in a head.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pairing {
-    /// Element `i` with element `i + rotated / 2` (GPT-NeoX, LLaMA in Hugging Face form).
-    Halves,
-    /// Element `2 i` with element `2 i + 1` (GPT-J, the original LLaMA).
-    Neighbours,
-}
-
-/// Which way to turn: the gradient turns back.
+/// Which way to turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// The forward rotation.
+    /// The rotation.
     Forward,
-    /// The transposed rotation, which is the gradient.
+    /// Its transpose, which is its gradient.
     Backward,
 }
 
-/// Rotates `x`, shaped [.., positions, width], by the tables `cos` and `sin`, shaped [positions, rotated / 2]; elements from
-/// `rotated` to `width` are copied.
+/// `x cos + rotate_half(x) sin` by rows of `width` elements, with `rotate_half([a, b]) = [-b, a]` over the halves of a row;
+/// `x` is [.., positions, width], the tables are [positions, width].
 pub(crate) fn rope<T: Float>(
     x: &[T],
     (cos, sin): (&[T], &[T]),
     (positions, width): (usize, usize),
-    (pairing, turn): (Pairing, Turn),
+    turn: Turn,
     out: &mut [T],
 ) {
-    let half = cos.len() / positions.max(1);
+    let half = width / 2;
     parallel::rows(out, width, |first, group| {
         for (i, out) in group.chunks_exact_mut(width).enumerate() {
             let row = first + i;
-            let x = &x[row * width..(row + 1) * width];
-            let position = row % positions;
-            let cos = &cos[position * half..(position + 1) * half];
-            let sin = &sin[position * half..(position + 1) * half];
+            let (a, b) = x[row * width..(row + 1) * width].split_at(half);
+            let at = row % positions * width;
+            let (cos_a, cos_b) = cos[at..at + width].split_at(half);
+            let (sin_a, sin_b) = sin[at..at + width].split_at(half);
+            let (out_a, out_b) = out.split_at_mut(half);
             for j in 0..half {
-                let (a, b) = match pairing {
-                    Pairing::Halves => (j, j + half),
-                    Pairing::Neighbours => (2 * j, 2 * j + 1),
+                (out_a[j], out_b[j]) = match turn {
+                    Turn::Forward => (a[j] * cos_a[j] - b[j] * sin_a[j], b[j] * cos_b[j] + a[j] * sin_b[j]),
+                    Turn::Backward => (a[j] * cos_a[j] + b[j] * sin_b[j], b[j] * cos_b[j] - a[j] * sin_a[j]),
                 };
-                let sin = if turn == Turn::Forward { sin[j] } else { -sin[j] };
-                out[a] = x[a] * cos[j] - x[b] * sin;
-                out[b] = x[b] * cos[j] + x[a] * sin;
             }
-            out[2 * half..].copy_from_slice(&x[2 * half..]);
         }
     });
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Pairing, Turn, rope};
+    use super::{Turn, rope};
 
     #[test]
-    fn a_quarter_turn_swaps_the_pair_and_the_gradient_turns_back() {
-        // Closed form: at angle pi/2 the pair (a, b) becomes (-b, a); position 0 stays.
-        let x = [1.0f64, 2.0, 3.0, 4.0, 9.0, 1.0, 2.0, 3.0, 4.0, 9.0];
-        let (cos, sin) = ([1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]);
-        for (pairing, want) in
-            [(Pairing::Halves, [-3.0, -4.0, 1.0, 2.0, 9.0]), (Pairing::Neighbours, [-2.0, 1.0, -4.0, 3.0, 9.0])]
-        {
-            let (mut y, mut back) = ([0.0; 10], [0.0; 10]);
-            rope(&x, (&cos, &sin), (2, 5), (pairing, Turn::Forward), &mut y);
-            assert_eq!(y[..5], x[..5]);
-            assert_eq!(y[5..], want);
-            rope(&y, (&cos, &sin), (2, 5), (pairing, Turn::Backward), &mut back);
-            assert_eq!(back, x, "a rotation's transpose is its inverse");
-        }
+    fn a_quarter_turn_swaps_the_halves() {
+        // Closed form: at angle pi/2 the halves (a, b) become (-b, a); position 0 stays.
+        let x = [1.0f64, 2.0, 3.0, 4.0, 1.0, 2.0, 3.0, 4.0];
+        let (cos, sin) = ([1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0]);
+        let mut y = [0.0; 8];
+        rope(&x, (&cos, &sin), (2, 4), Turn::Forward, &mut y);
+        assert_eq!(y, [1.0, 2.0, 3.0, 4.0, -3.0, -4.0, 1.0, 2.0]);
+    }
+
+    #[test]
+    fn backward_is_the_transpose_of_forward() {
+        // Truth: <rope(x), dy> == <x, rope_grad(dy)>, for tables whose halves differ too (integers, so exactly).
+        let value = |k: usize| -> Vec<f64> { (0..3 * 2 * 6).map(|i| ((i * k) % 17) as f64 - 8.0).collect() };
+        let (x, dy, cos, sin) = (value(5), value(7), value(3), value(11));
+        let (mut y, mut dx) = (vec![0.0; x.len()], vec![0.0; x.len()]);
+        rope(&x, (&cos[..12], &sin[..12]), (2, 6), Turn::Forward, &mut y);
+        rope(&dy, (&cos[..12], &sin[..12]), (2, 6), Turn::Backward, &mut dx);
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        assert_eq!(dot(&y, &dy), dot(&x, &dx));
     }
 }

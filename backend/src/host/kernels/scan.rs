@@ -26,18 +26,8 @@ impl AxisView {
     }
 }
 
-/// Index of the greatest element along the axis, the first of equals; `out` lacks the axis.
+/// Index of the greatest element along the axis, the first of equals; a NaN beats every number. `out` lacks the axis.
 pub(crate) fn argmax<T: Copy + PartialOrd + Sync>(x: &[T], view: AxisView, out: &mut [i64]) {
-    arg(x, view, out, |new, best| new > best);
-}
-
-/// Index of the least element along the axis, the first of equals; `out` lacks the axis.
-pub(crate) fn argmin<T: Copy + PartialOrd + Sync>(x: &[T], view: AxisView, out: &mut [i64]) {
-    arg(x, view, out, |new, best| new < best);
-}
-
-/// A NaN beats every number, and the first NaN wins, as in PyTorch.
-fn arg<T: Copy + PartialOrd + Sync>(x: &[T], view: AxisView, out: &mut [i64], better: fn(T, T) -> bool) {
     let AxisView { len, inner, .. } = view;
     let is_nan = |x: T| x.partial_cmp(&x).is_none();
     parallel::pieces(out, parallel::rows_per_piece(len), |start, out| {
@@ -46,7 +36,7 @@ fn arg<T: Copy + PartialOrd + Sync>(x: &[T], view: AxisView, out: &mut [i64], be
             let mut best = 0;
             for j in 1..len {
                 let (new, old) = (x[at + j * inner], x[at + best * inner]);
-                if !is_nan(old) && (better(new, old) || is_nan(new)) {
+                if !is_nan(old) && (new > old || is_nan(new)) {
                     best = j;
                 }
             }
@@ -55,19 +45,30 @@ fn arg<T: Copy + PartialOrd + Sync>(x: &[T], view: AxisView, out: &mut [i64], be
     });
 }
 
-/// Running sum along the axis, from the first element or (`reverse`) from the last.
-pub(crate) fn cumsum<T>(x: &[T], view: AxisView, reverse: bool, out: &mut [T])
+/// How a running sum runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Running {
+    /// Leaves out the element itself.
+    pub(crate) exclusive: bool,
+    /// Starts from the last element.
+    pub(crate) reverse: bool,
+}
+
+/// Running sum along the axis.
+pub(crate) fn cumsum<T>(x: &[T], view: AxisView, running: Running, out: &mut [T])
 where
-    T: Copy + Add<Output = T> + Send + Sync,
+    T: Copy + Default + Add<Output = T> + Send + Sync,
 {
     let AxisView { len, inner, .. } = view;
     parallel::pieces(out, (len * inner).max(1), |start, out| {
         let x = &x[start..start + out.len()];
-        out.copy_from_slice(x);
-        for j in 1..len {
-            for i in 0..inner {
-                let (at, from) = if reverse { (len - 1 - j, len - j) } else { (j, j - 1) };
-                out[at * inner + i] = out[from * inner + i] + x[at * inner + i];
+        let mut sums = vec![T::default(); inner];
+        for j in 0..len {
+            let at = if running.reverse { len - 1 - j } else { j } * inner;
+            for ((out, &x), sum) in out[at..at + inner].iter_mut().zip(&x[at..at + inner]).zip(&mut sums) {
+                let after = *sum + x;
+                *out = if running.exclusive { *sum } else { after };
+                *sum = after;
             }
         }
     });
@@ -99,7 +100,7 @@ fn descending<T: PartialOrd>(a: T, b: T) -> Ordering {
 
 #[cfg(test)]
 mod tests {
-    use super::{AxisView, argmax, argmin, cumsum, topk};
+    use super::{AxisView, Running, argmax, cumsum, topk};
 
     #[test]
     fn argmax_takes_the_first_of_equals() {
@@ -107,9 +108,6 @@ mod tests {
         let mut out = [9; 2];
         argmax(&x, AxisView::new(&[2, 3], 1), &mut out);
         assert_eq!(out, [1, 0]);
-        let mut out = [9; 3];
-        argmin(&x, AxisView::new(&[2, 3], 0), &mut out);
-        assert_eq!(out, [0, 1, 1]);
         let mut out = [9; 1];
         argmax(&[1.0, f32::NAN, 7.0], AxisView::new(&[3], 0), &mut out);
         assert_eq!(out, [1]);
@@ -119,10 +117,12 @@ mod tests {
     fn cumsum_runs_both_ways() {
         let x = [1, 2, 3, 10, 20, 30];
         let mut out = [0; 6];
-        cumsum(&x, AxisView::new(&[2, 3], 1), false, &mut out);
+        cumsum(&x, AxisView::new(&[2, 3], 1), Running::default(), &mut out);
         assert_eq!(out, [1, 3, 6, 10, 30, 60]);
-        cumsum(&x, AxisView::new(&[2, 3], 0), true, &mut out);
+        cumsum(&x, AxisView::new(&[2, 3], 0), Running { reverse: true, exclusive: false }, &mut out);
         assert_eq!(out, [11, 22, 33, 10, 20, 30]);
+        cumsum(&x, AxisView::new(&[2, 3], 1), Running { reverse: true, exclusive: true }, &mut out);
+        assert_eq!(out, [5, 3, 0, 50, 30, 0]);
     }
 
     #[test]

@@ -28,12 +28,6 @@ pub(crate) fn silu<T: Float>(x: T, dy: T) -> T {
     dy * s * (T::ONE + x * (T::ONE - s))
 }
 
-/// Through `softplus`, from the input.
-#[inline(always)]
-pub(crate) fn softplus<T: Float>(x: T, dy: T) -> T {
-    dy * sigmoid(x)
-}
-
 /// Through `gelu_erf`, from the input.
 #[inline(always)]
 pub(crate) fn gelu_erf<T: Float>(x: T, dy: T) -> T {
@@ -51,12 +45,6 @@ pub(crate) fn gelu_tanh<T: Float>(x: T, dy: T) -> T {
     let t = gelu_tanh_argument(x).tanh();
     let slope = T::of(SQRT_2_OVER_PI) * (T::ONE + T::of(3.0 * GELU_CUBIC) * x * x);
     dy * (half * (T::ONE + t) + half * x * (T::ONE - t * t) * slope)
-}
-
-/// Through `erf`, from the input.
-#[inline(always)]
-pub(crate) fn erf<T: Float>(x: T, dy: T) -> T {
-    dy * T::of(std::f64::consts::FRAC_2_SQRT_PI) * (-(x * x)).exp()
 }
 
 #[cfg(test)]
@@ -81,9 +69,7 @@ mod tests {
         check(Float::tanh, |x| super::tanh_from_output(x.tanh(), dy));
         check(unary::sigmoid, |x| super::sigmoid_from_output(unary::sigmoid(x), dy));
         check(unary::silu, |x| super::silu(x, dy));
-        check(unary::softplus, |x| super::softplus(x, dy));
         check(unary::gelu_erf, |x| super::gelu_erf(x, dy));
         check(unary::gelu_tanh, |x| super::gelu_tanh(x, dy));
-        check(Float::erf, |x| super::erf(x, dy));
     }
 }
