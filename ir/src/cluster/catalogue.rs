@@ -69,15 +69,18 @@ impl Catalogue {
         Self { defaults, types, spellings: BTreeMap::new() }
     }
 
-    /// Puts a type in place of the one of its name, or behind all others. Returns a spelling that another type has.
+    /// Puts a type in place of the one of its name, or behind all others. Fails with a spelling that means another type.
     pub(super) fn put(&mut self, gpu: GpuType) -> Result<(), String> {
         let position = self.types.iter().position(|other| other.name == gpu.name).unwrap_or(self.types.len());
         let others = gpu.aliases.iter().chain(&gpu.gfd_product).chain(&gpu.nvml_name);
-        for spelling in std::iter::once(&gpu.name).chain(others) {
-            let owner = *self.spellings.entry(folded(spelling)).or_insert(position);
-            if owner != position {
-                return Err(spelling.clone());
+        let spellings: Vec<&String> = std::iter::once(&gpu.name).chain(others).collect();
+        for spelling in &spellings {
+            if self.spellings.get(&folded(spelling)).is_some_and(|&owner| owner != position) {
+                return Err((*spelling).clone());
             }
+        }
+        for spelling in spellings {
+            self.spellings.insert(folded(spelling), position);
         }
         if position == self.types.len() {
             self.types.push(Arc::new(gpu));

@@ -131,16 +131,17 @@ pub(super) fn types(root: &Section<'_, '_>, catalogue: &mut Catalogue) {
         };
         table.name_it(format!("GPU type `{}`", name.value));
         let document = table.document();
-        if !seen.insert(name.value) {
-            let message = format!("GPU type `{}` is described twice", name.value);
+        let base = catalogue.find(name.value).cloned();
+        let known = base.as_ref().map_or(name.value, |base| &base.name).to_owned();
+        if !seen.insert(known.clone()) {
+            let message = format!("GPU type `{known}` is described twice");
             document.fault(codes::DUPLICATE_NAME, message, name.span, "the second one");
             continue;
         }
-        let base = catalogue.types().find(|gpu| gpu.name == name.value).cloned();
-        if let Some(gpu) = one_type(&table, name.value, base.as_deref(), &catalogue.defaults)
+        if let Some(gpu) = one_type(&table, &known, base.as_deref(), &catalogue.defaults)
             && let Err(spelling) = catalogue.put(gpu)
         {
-            let message = format!("`{spelling}` of GPU type `{}` already means another type", name.value);
+            let message = format!("`{spelling}` of GPU type `{known}` already means another type");
             document.fault(codes::DUPLICATE_NAME, message, name.span, "shares a name with another GPU type");
         }
         table.finish();

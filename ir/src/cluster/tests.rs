@@ -161,6 +161,31 @@ fn without_repeated_links(text: &str) -> String {
     tables.collect()
 }
 
+/// No panic on any text: every prefix of a full file, every byte of it replaced, deep nesting.
+#[test]
+fn damaged_files_give_diagnostics() {
+    let read = |text: &str| {
+        if let Err(faults) = Cluster::from_toml("damaged", text) {
+            assert!(faults.iter().any(|fault| fault.is_error()), "{text}");
+            for label in faults.iter().flat_map(|fault| &fault.labels) {
+                let Place::Source { start, end, .. } = &label.place else { panic!("a place in the text") };
+                assert!(text.get(*start..*end).is_some(), "{start}..{end} cuts a character or leaves the text\n{text}");
+            }
+        }
+    };
+    for end in 0..EVERYTHING.len() {
+        read(&EVERYTHING[..end]);
+        for with in ["", "\"", "-", "é"] {
+            read(&format!("{}{with}{}", &EVERYTHING[..end], &EVERYTHING[end + 1..]));
+        }
+    }
+    read(&format!("a = {}", "[".repeat(100_000)));
+    read(&format!("[{}a]", "a.".repeat(100_000)));
+    read(
+        "[[group]]\nname = \"x\"\ngpu = \"T4\"\ngpus_per_node = nan\n[network]\nbandwidth_gbps = inf\nlatency_us = nan\n",
+    );
+}
+
 #[test]
 fn codes_are_in_order_and_documented() {
     assert!(CLUSTER_CODES.windows(2).all(|pair| pair[0].0 < pair[1].0));
