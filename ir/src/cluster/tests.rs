@@ -1,7 +1,7 @@
 //! Tests of the whole module: the catalogue against published figures, files of the test data, faults and their places.
 
 use super::*;
-use crate::diag::{Diagnostics, Place};
+use crate::diag::{Diagnostic, Diagnostics, Place};
 use crate::ty::DType;
 use std::path::{Path, PathBuf};
 
@@ -166,7 +166,7 @@ fn without_repeated_links(text: &str) -> String {
 fn damaged_files_give_diagnostics() {
     let read = |text: &str| {
         if let Err(faults) = Cluster::from_toml("damaged", text) {
-            assert!(faults.iter().any(|fault| fault.is_error()), "{text}");
+            assert!(faults.iter().any(Diagnostic::is_error), "{text}");
             for label in faults.iter().flat_map(|fault| &fault.labels) {
                 let Place::Source { start, end, .. } = &label.place else { panic!("a place in the text") };
                 assert!(text.get(*start..*end).is_some(), "{start}..{end} cuts a character or leaves the text\n{text}");
