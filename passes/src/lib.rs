@@ -6,8 +6,10 @@ pub mod analysis;
 mod pass;
 mod pipeline;
 pub mod plan;
+mod registry;
 pub mod transform;
 mod verifying;
 
 pub use pass::{Changed, Driver, Pass, PassEvent, StopAfter};
+pub use registry::{PASSES, pass};
 pub use pipeline::{Lowering, TrainingOptions, lower_to_training, passes};

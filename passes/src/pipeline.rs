@@ -1,7 +1,9 @@
 //! The pipeline from a frontend's graph to a training graph.
 
 use crate::pass::{Changed, Driver, Pass, PassEvent, StopAfter};
-use crate::transform::{Loss, LossSpec, OptimizerConfig, Trainable, differentiate, optimizer};
+use crate::transform::{
+    Canonicalize, Fold, Fuse, Loss, LossSpec, OptimizerConfig, Trainable, differentiate, optimizer,
+};
 use trainc_ir::{Diagnostic, Diagnostics, Graph, TrainingGraph};
 
 /// What the user decides about training.
@@ -31,7 +33,15 @@ pub enum Lowering {
 
 /// The passes before differentiation, each with the reason for its place.
 pub fn passes(options: &TrainingOptions) -> Vec<(Box<dyn Pass>, &'static str)> {
-    vec![(Box::new(Loss { spec: options.loss.clone() }), "differentiation starts from the loss")]
+    vec![
+        (Box::new(Fold), "what exporters compute of shapes and masks becomes constants"),
+        (Box::new(Canonicalize), "patterns have one spelling"),
+        (Box::new(Fuse), "composite operators have gradients that keep fewer tensors"),
+        (Box::new(Canonicalize), "what fused operators left behind becomes simple or goes"),
+        (Box::new(Loss { spec: options.loss.clone() }), "differentiation starts from the loss"),
+        (Box::new(Fold), "shifted labels of constant inputs, counts"),
+        (Box::new(Canonicalize), "what the loss does not need goes"),
+    ]
 }
 
 /// Transforms a frontend's forward graph into a training graph. `observer` is told before and after every pass;

@@ -1,6 +1,6 @@
 //! Verification between passes, as diagnostics that say whose fault it is.
 
-use trainc_ir::{Diagnostic, Diagnostics, Graph, Place};
+use trainc_ir::{Diagnostic, Diagnostics, Graph, Place, verify};
 
 /// The code of a pass that breaks its graph: a bug of trainc.
 pub(crate) const BROKEN_PASS: &str = "E0590";
@@ -31,13 +31,14 @@ pub(crate) fn output(pass: &str, graph: &mut Graph) -> Result<(), Diagnostics> {
 
 /// Every violation: where and what.
 fn check(graph: &mut Graph) -> Result<(), Vec<(String, String)>> {
-    let mut errors = Vec::new();
-    for (id, node) in graph.nodes.iter() {
-        match node.op.infer(&graph.types(&node.inputs)) {
-            Ok(types) if types.iter().eq(graph.types(&node.outputs)) => {}
-            Ok(_) => errors.push((id.to_string(), "the results have other types than the operator's rule".to_owned())),
-            Err(text) => errors.push((id.to_string(), text)),
+    match verify(std::mem::take(graph)) {
+        Ok(verified) => {
+            *graph = verified.into_inner();
+            Ok(())
+        }
+        Err((broken, errors)) => {
+            *graph = broken;
+            Err(errors.into_iter().map(|e| (e.at.to_string(), e.to_string())).collect())
         }
     }
-    if errors.is_empty() { Ok(()) } else { Err(errors) }
 }

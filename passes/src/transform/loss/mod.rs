@@ -10,7 +10,7 @@ mod spec;
 
 pub use spec::LossSpec;
 
-use super::codes;
+use super::{codes, dead};
 use crate::pass::{Changed, Pass};
 use trainc_ir::{Diagnostic, Diagnostics, Graph, GraphBuilder, Input, InputRole, OutputRole, ValueId};
 
@@ -45,6 +45,7 @@ impl Pass for Loss {
             b.output(output.name, output.role, output.value);
         }
         *graph = b.finish();
+        dead::drop_inputs(graph);
         Ok(Changed::Yes)
     }
 }

@@ -1,0 +1,41 @@
+//! How patterns look at a graph: the operator behind a value, and constants.
+
+use trainc_ir::op::{Creation, Elementwise, Literal, Movement};
+use trainc_ir::{Graph, Op, ValueId};
+
+/// The operands of the elementwise operator that defines the value, where it is this one.
+pub(super) fn elementwise<'a>(graph: &'a Graph, value: ValueId, op: &Elementwise) -> Option<&'a [ValueId]> {
+    let node = &graph.nodes[graph.producer(value)?];
+    matches!(&node.op, Op::Elementwise(found) if found == op).then_some(&node.inputs)
+}
+
+/// The movement that defines the value, and its first operand.
+pub(super) fn movement(graph: &Graph, value: ValueId) -> Option<(&Movement, ValueId)> {
+    let node = &graph.nodes[graph.producer(value)?];
+    if let Op::Movement(op) = &node.op { Some((op, node.inputs[0])) } else { None }
+}
+
+/// The constant that defines the value.
+pub(super) fn constant(graph: &Graph, value: ValueId) -> Option<&Literal> {
+    let op = graph.producer_op(value)?;
+    if let Op::Creation(Creation::Constant { value }) = op { Some(value) } else { None }
+}
+
+/// The one number that all elements of the value have, through broadcasts.
+pub(super) fn uniform(graph: &Graph, value: ValueId) -> Option<f64> {
+    if let Some(literal) = constant(graph, value) {
+        return literal.uniform_f64();
+    }
+    match movement(graph, value)? {
+        (Movement::Broadcast { shape: _ } | Movement::Reshape { shape: _ }, source) => uniform(graph, source),
+        (
+            Movement::Transpose { perm: _ }
+            | Movement::Slice { starts: _, ends: _, steps: _ }
+            | Movement::SliceGrad { shape: _, starts: _, ends: _, steps: _ }
+            | Movement::Concat { axis: _ }
+            | Movement::Split { axis: _, sizes: _ }
+            | Movement::Pad { low: _, high: _, value: _ },
+            _,
+        ) => None,
+    }
+}
