@@ -11,6 +11,7 @@
 mod header;
 mod program;
 mod segment;
+mod verify;
 
 pub use header::{
     BlockClass, Breakdown, Digests, Header, Locality, PlacementGroup, PlanInput, PlanParameter, Prediction, Rank,
@@ -21,6 +22,7 @@ pub use program::{
     StreamKind,
 };
 pub use segment::{Access, Formal, Kernel, KernelCall, Operand, Segment};
+pub use verify::{InstrPlace, PlanError, PlanPlace, PlanRule, VerifiedPlan, verify};
 
 use crate::id;
 use crate::id::Table;
