@@ -114,8 +114,8 @@ fn parameters(plan: &Plan, training: &TrainingGraph, holders: &BTreeMap<&str, BT
         }
     }
     let missing = training.step.inputs.iter().filter(|input| {
-        let wanted = input.role == InputRole::Parameter || holders.contains_key(input.name.as_str());
-        is_weight(input) && wanted && !listed.contains(input.name.as_str())
+        let name = input.name.as_str();
+        is_weight(input) && (trained.contains(name) || holders.contains_key(name)) && !listed.contains(name)
     });
     for input in missing {
         let message = format!("the parameter `{}` is not listed", input.name);

@@ -144,8 +144,12 @@ impl Machine<'_> {
             });
         }
         let moved = self.moved(&sides, &values);
-        for side in &sides {
-            let write = side.side != Side::Send;
+        for (member, side) in sides.iter().enumerate() {
+            let write = match side.side {
+                Side::Send => false,
+                Side::Receive | Side::AllReduce => true,
+                Side::Broadcast { root } => root as usize != member,
+            };
             self.access(side.rank, side.interval, write, side.epoch, &after, side.place);
             if write && !side.interval.is_empty() {
                 self.ranks[side.rank].memory.write(side.interval, moved);
