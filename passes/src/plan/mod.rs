@@ -10,3 +10,7 @@ pub(crate) mod facts;
 pub(crate) mod program;
 pub(crate) mod segments;
 pub(crate) mod stage;
+pub(crate) mod measure;
+pub mod build;
+#[cfg(test)]
+mod tests;

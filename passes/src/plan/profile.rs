@@ -1,7 +1,7 @@
 //! What the units of a model do and hold, independent of any GPU: the input of partitioning.
 
-use trainc_ir::{DType, Type};
 use trainc_ir::op::{Attention, Indexing, Movement, Op};
+use trainc_ir::{DType, Type};
 
 /// What kind of kernel does a piece of work, which decides the rates that bound it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
