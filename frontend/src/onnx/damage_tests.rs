@@ -1,6 +1,8 @@
 //! Tests of reading and indexing on whole files: small real models, cut, flipped, and hostile ones.
 
-use super::{ModelBytes, RawModel, index_model, read_bytes, read_file};
+use super::ModelBytes;
+use super::index::index_model;
+use super::read::{RawModel, read_bytes, read_file};
 use std::path::PathBuf;
 use trainc_ir::Diagnostics;
 

@@ -11,7 +11,7 @@ use trainc_ir::{DType, Diagnostic, Diagnostics, Place};
 
 /// A model with its top-level graph and function table indexed.
 #[derive(Debug)]
-pub struct IndexedModel {
+pub(super) struct IndexedModel {
     pub(super) raw: RawModel,
     pub(super) graph: IndexedGraph,
     /// Position in `ModelProto::functions` by (domain, name, overload).
@@ -20,7 +20,7 @@ pub struct IndexedModel {
 
 /// Names and order of one graph; positions are those of the graph's message.
 #[derive(Debug, Default)]
-pub struct IndexedGraph {
+pub(super) struct IndexedGraph {
     /// Node positions in an order in which every value is produced before it is used.
     pub(super) order: Vec<usize>,
     /// Node position by the name of a value that it produces.
@@ -58,7 +58,7 @@ pub(super) enum Dim {
 }
 
 /// Indexes a parsed model.
-pub fn index_model(raw: RawModel) -> Result<IndexedModel, Diagnostics> {
+pub(super) fn index_model(raw: RawModel) -> Result<IndexedModel, Diagnostics> {
     let graph = index_graph(&raw.proto.graph, &|_| false)?;
     if graph.outputs.is_empty() {
         return Err(vec![Diagnostic::error(code::NO_GRAPH, "the model's graph has no outputs")]);

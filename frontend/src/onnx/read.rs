@@ -84,7 +84,7 @@ impl ModelBytes {
 
 /// A parsed model whose large tensors are still in the file.
 #[derive(Debug)]
-pub struct RawModel {
+pub(super) struct RawModel {
     pub(super) proto: ModelProto,
     pub(super) payloads: Vec<Payload>,
     pub(super) file: Arc<ModelBytes>,
@@ -97,20 +97,20 @@ impl RawModel {
     }
 
     /// Version of an operator domain that the model imports; `ai.onnx` is the default domain's other name.
-    pub fn opset(&self, domain: &str) -> Option<i64> {
+    pub(super) fn opset(&self, domain: &str) -> Option<i64> {
         let same = |other: &str| other == domain || (domain.is_empty() && other == "ai.onnx");
         self.proto.opset_import.iter().find(|import| same(&import.domain)).map(|import| import.version)
     }
 }
 
 /// Reads the model at `path`.
-pub fn read_file(path: &Path) -> Result<RawModel, Diagnostics> {
+pub(super) fn read_file(path: &Path) -> Result<RawModel, Diagnostics> {
     let file = ModelBytes::map(path).map_err(|diagnostic| vec![diagnostic])?;
     read_bytes(file)
 }
 
 /// Reads a model from bytes.
-pub fn read_bytes(file: ModelBytes) -> Result<RawModel, Diagnostics> {
+pub(super) fn read_bytes(file: ModelBytes) -> Result<RawModel, Diagnostics> {
     let shown = file.path().display().to_string();
     let bytes = file.as_slice();
     if bytes.is_empty() {

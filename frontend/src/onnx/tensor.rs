@@ -77,12 +77,6 @@ impl Weight {
         !matches!(self.source, Source::Absent)
     }
 
-    /// The same tensor under another name.
-    #[must_use]
-    pub(super) fn renamed(&self, name: &str) -> Self {
-        Self { name: name.to_owned(), ..self.clone() }
-    }
-
     /// The elements as little-endian bytes of the IR's element type, row-major.
     pub fn read_bytes(&self) -> Result<Vec<u8>, Diagnostic> {
         let bytes = match &self.source {
