@@ -152,7 +152,7 @@ impl<'w> Writer<'w> {
             .drafts
             .iter()
             .filter_map(|d| match d.act {
-                Act::Call { segment, site: _ } => Some(segment),
+                Act::Call { segment, site: _, unit: _ } => Some(segment),
                 Act::Load(_) | Act::Send | Act::Recv | Act::AllReduce | Act::Broadcast { root: _ } => None,
             })
             .collect();
@@ -204,7 +204,7 @@ impl<'w> Writer<'w> {
 
     fn event_name(&self, draft: usize) -> String {
         let what = match &self.ordered.drafts[draft].act {
-            Act::Call { segment, site: _ } => format!("{segment}"),
+            Act::Call { segment, site: _, unit: _ } => format!("{segment}"),
             Act::Load(name) => format!("load {name}"),
             Act::Send => "send".to_owned(),
             Act::Recv => "recv".to_owned(),
@@ -234,7 +234,7 @@ impl<'w> Writer<'w> {
         };
         let first = || buffer(&draft.args[0].0);
         match &draft.act {
-            Act::Call { segment, site } => Action::Call {
+            Act::Call { segment, site, unit: _ } => Action::Call {
                 segment: *segment,
                 frame: self.frames[segment],
                 args: draft.args.iter().map(|(key, _)| buffer(key)).collect(),

@@ -103,7 +103,7 @@ fn zero_sums(pool: &mut Pool, draft: &mut StageDraft) {
     }
     let built = pool.zeros("zero_sums", &sums);
     let args = built.args.into_iter().map(|key| (key, Access::Write)).collect();
-    draft.prologue.push(Draft { lane: Lane::Compute, act: Act::Call { segment: built.segment, site: 0 }, args });
+    draft.prologue.push(Draft { lane: Lane::Compute, act: Act::Call { segment: built.segment, site: 0, unit: None }, args });
 }
 
 /// The nodes of the update graph that lead to the outputs of one parameter, in order, without those that make `given`.
@@ -163,7 +163,7 @@ fn update(
         buffers.push((key.clone(), BufferDraft { name: input.clone(), ty: formal.ty.clone(), kind, slots: 1 }));
     }
     let args = built.args.into_iter().zip(formals).map(|(key, formal)| (key, formal.access)).collect();
-    (Draft { lane: Lane::Compute, act: Act::Call { segment: built.segment, site: 0 }, args }, buffers)
+    (Draft { lane: Lane::Compute, act: Act::Call { segment: built.segment, site: 0, unit: None }, args }, buffers)
 }
 
 /// The value of the update graph that is the sum of all contributions of a parameter: the last of a chain of additions.

@@ -37,7 +37,12 @@ pub(crate) enum PortKey {
 /// What an instruction does.
 #[derive(Clone, Debug)]
 pub(crate) enum Act {
-    Call { segment: SegmentId, site: u64 },
+    Call {
+        segment: SegmentId,
+        site: u64,
+        /// The unit, for a call of a micro-batch.
+        unit: Option<usize>,
+    },
     Load(String),
     Send,
     Recv,
@@ -129,7 +134,7 @@ impl Builder<'_, '_, '_> {
                 &write,
                 &sums,
             );
-            self.call(built, true);
+            self.call(built, unit, true);
         }
         for transfer in self.transfers(false, true).copied().collect::<Vec<_>>() {
             let key = Key::Forward(transfer.value);
@@ -181,7 +186,7 @@ impl Builder<'_, '_, '_> {
                     &write,
                     &[],
                 );
-                self.call(built, false);
+                self.call(built, unit, false);
             }
             let mut write = BTreeMap::new();
             for &value in facts.backward[unit].iter().flat_map(|&n| &step.nodes[n].outputs) {
@@ -205,7 +210,7 @@ impl Builder<'_, '_, '_> {
             let name = format!("{name}.backward");
             let built =
                 self.pool.step(facts, (&name, Phase::InputGrad), &facts.backward[unit], &key, &write, &sums);
-            self.call(built, false);
+            self.call(built, unit, false);
         }
         for transfer in self.transfers(true, true).copied().collect::<Vec<_>>() {
             let key = Key::Gradient(transfer.value);
@@ -225,13 +230,13 @@ impl Builder<'_, '_, '_> {
         self.context.transfers.iter().filter(mine)
     }
 
-    fn call(&mut self, built: super::segments::Built, forward: bool) {
+    fn call(&mut self, built: super::segments::Built, unit: usize, forward: bool) {
         let formals = self.pool.segments[built.segment].formals.clone();
         for (key, formal) in built.args.iter().zip(&formals) {
             self.declare_named(key, &formal.ty, !forward);
         }
         let args = built.args.into_iter().zip(formals).map(|(key, formal)| (key, formal.access)).collect();
-        let act = Act::Call { segment: built.segment, site: built.site };
+        let act = Act::Call { segment: built.segment, site: built.site, unit: Some(unit) };
         let draft = Draft { lane: Lane::Compute, act, args };
         if forward { self.draft.forward.push(draft) } else { self.draft.backward.push(draft) }
     }

@@ -108,6 +108,12 @@ struct Cell {
     reads: Vec<Epoch>,
 }
 
+/// Whether an access noted earlier comes before one of the instruction `epoch`: kernels of one stream, and of one
+/// instruction, run in order.
+fn precedes(access: Epoch, epoch: Epoch, after: &Clock) -> bool {
+    access.stream == epoch.stream || after.covers(access)
+}
+
 impl Accesses {
     /// Notes a read, and gives a write that is not ordered before it.
     pub(super) fn read(&mut self, interval: Interval, epoch: Epoch, after: &Clock) -> Option<Epoch> {
@@ -118,7 +124,7 @@ impl Accesses {
         let mut race = None;
         let mut from = interval.start;
         for (&start, cell) in self.cells.range_mut(interval.start..interval.end) {
-            if let Some(write) = cell.write.filter(|&write| !after.covers(write)) {
+            if let Some(write) = cell.write.filter(|&write| !precedes(write, epoch, after)) {
                 race = race.or(Some(write));
             }
             match cell.reads.iter_mut().find(|read| read.stream == epoch.stream) {
@@ -140,7 +146,7 @@ impl Accesses {
         let mut race = None;
         let mut starts = Vec::new();
         for (&start, cell) in self.cells.range(interval.start..interval.end) {
-            let before = cell.write.iter().chain(&cell.reads).find(|&&access| !after.covers(access));
+            let before = cell.write.iter().chain(&cell.reads).find(|&&access| !precedes(access, epoch, after));
             race = race.or(before.copied());
             starts.push(start);
         }

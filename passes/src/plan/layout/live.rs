@@ -115,6 +115,14 @@ fn peak(items: &[Item]) -> u64 {
     changes.values().map(|change| { sum += change; sum }).max().unwrap_or(0).max(0) as u64
 }
 
+/// The largest sum of bytes of a segment's locals in use at one time.
+pub(crate) fn locals_peak(segment: &Segment) -> u64 {
+    let uses = Uses::new(segment);
+    let items = segment.locals.iter().zip(&uses.locals);
+    let items: Vec<Item> = items.map(|(ty, range)| Item::new(ty.bytes(), 1, kernels(0, range))).collect();
+    peak(&items)
+}
+
 /// Lifetimes on the time axis.
 struct Lives<'k> {
     slots: BTreeMap<(&'k Key, u64), Vec<Range<u32>>>,
@@ -159,7 +167,7 @@ impl<'k> Lives<'k> {
         let mut now = 0u32;
         for (instance, _, _) in &instances {
             starts.push(now);
-            if let Act::Call { segment, site: _ } = ordered.drafts[instance.draft].act {
+            if let Act::Call { segment, site: _, unit: _ } = ordered.drafts[instance.draft].act {
                 let segment_data = &pool.segments[segment];
                 uses.entry(segment).or_insert_with(|| Uses::new(segment_data));
                 now += segment_data.body.len() as u32;
@@ -171,7 +179,7 @@ impl<'k> Lives<'k> {
         for (n, (instance, _, _)) in instances.iter().enumerate() {
             let draft = ordered.drafts[instance.draft];
             let segment = match draft.act {
-                Act::Call { segment, site: _ } => Some(segment),
+                Act::Call { segment, site: _, unit: _ } => Some(segment),
                 Act::Load(_) | Act::Send | Act::Recv | Act::AllReduce | Act::Broadcast { root: _ } => None,
             };
             for (arg, (place, access)) in ordered.accesses(stage, *instance).enumerate() {

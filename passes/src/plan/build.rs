@@ -1,0 +1,166 @@
+//! Finishes a plan: placement groups, ranks, and what is expected of them.
+
+use super::assemble::{Assembled, assemble};
+use super::crossing::StageUnits;
+use super::facts::Facts;
+use super::profile::UnitProfile;
+use trainc_ir::id::{Id, Table};
+use trainc_ir::plan::{
+    BlockClass, Breakdown, BufferKind, FORMAT, GroupId, Header, Locality, PlacementGroup, Plan, Prediction, ProgramId,
+    Rank, RankPrediction, StreamKind,
+};
+use trainc_ir::{Cluster, DType, InputRole, NodeGroupId, TrainingGraph};
+
+/// A stage and where it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacedStage {
+    /// What runs on it.
+    pub stage: StageUnits,
+    /// The cluster's group that its GPU is taken from.
+    pub group: NodeGroupId,
+}
+
+/// Builds the plan of a placement. Times are left at zero: simulation fills them in.
+pub(crate) fn build(
+    facts: &Facts<'_>,
+    profiles: &[UnitProfile],
+    cluster: &Cluster,
+    placed: &[PlacedStage],
+    micro_batches: u64,
+    header: Header,
+) -> Plan {
+    let stages: Vec<StageUnits> = placed.iter().map(|p| p.stage.clone()).collect();
+    let assembled = assemble(facts, &stages, micro_batches);
+    let (groups, group_of) = groups(cluster, placed);
+    let mut taken = vec![0u32; groups.len()];
+    let mut ranks = Table::new();
+    for (index, group) in group_of.iter().enumerate() {
+        let position = &mut taken[group.index()];
+        ranks.push(Rank {
+            group: *group,
+            index: *position,
+            program: ProgramId::from_index(index),
+            stage: index as u32,
+            data: 0,
+            tensor: 0,
+            communicators: assembled.ports[index].clone(),
+        });
+        *position += 1;
+    }
+    let mut prediction = Prediction { blocks: block_classes(facts, profiles), ..Prediction::default() };
+    let (samples, tokens) = batch(facts.training);
+    prediction.samples = samples * micro_batches;
+    prediction.tokens = tokens * micro_batches;
+    for (index, place) in placed.iter().enumerate() {
+        prediction.ranks.push(rank_prediction(facts, cluster, place, &assembled, index));
+    }
+    Plan {
+        format: FORMAT,
+        header,
+        micro_batches,
+        inputs: assembled.inputs,
+        groups,
+        ranks,
+        communicators: assembled.communicators,
+        kernels: assembled.kernels,
+        segments: assembled.segments,
+        programs: assembled.programs,
+        parameters: assembled.parameters,
+        prediction,
+    }
+}
+
+/// The placement groups in the order of the cluster's, and the one of each stage.
+fn groups(cluster: &Cluster, placed: &[PlacedStage]) -> (Table<GroupId, PlacementGroup>, Vec<GroupId>) {
+    let mut groups = Table::new();
+    let mut group_of = vec![GroupId::from_index(0); placed.len()];
+    for (id, group) in cluster.groups.iter() {
+        let members: Vec<usize> = (0..placed.len()).filter(|&i| placed[i].group == id).collect();
+        if members.is_empty() {
+            continue;
+        }
+        let count = members.len() as u32;
+        let name = group.name.clone();
+        let locality = locality(count, group.nodes, group.gpus_per_node);
+        let new = groups.push(PlacementGroup { name, gpu: group.gpu.name.clone(), count, locality });
+        for member in members {
+            group_of[member] = new;
+        }
+    }
+    (groups, group_of)
+}
+
+/// The fewest nodes that hold exactly `count` GPUs with equally many on each; where the cluster has no such nodes, whole
+/// ones.
+fn locality(count: u32, nodes: u32, gpus_per_node: u32) -> Locality {
+    let even = (1..=gpus_per_node.min(count)).rev().find(|per| count.is_multiple_of(*per) && count / per <= nodes);
+    match even {
+        Some(per) => Locality { nodes: count / per, gpus_per_node: per },
+        None => Locality { nodes: count.div_ceil(gpus_per_node.max(1)), gpus_per_node },
+    }
+}
+
+/// Samples and tokens of a micro-batch: the first dimension of its first input, and the elements of its first integer
+/// input.
+fn batch(training: &TrainingGraph) -> (u64, u64) {
+    let mut data = training.step.inputs.iter().filter(|i| i.role == InputRole::Data).map(|i| training.step.ty(i.value));
+    let samples = data.clone().next().and_then(|ty| ty.shape.first().copied()).unwrap_or(1);
+    let integers = data.find(|ty| matches!(ty.dtype, DType::I64 | DType::I32) && ty.rank() >= 2);
+    (samples, integers.map_or(samples, |ty| ty.elements()))
+}
+
+fn block_classes(facts: &Facts<'_>, profiles: &[UnitProfile]) -> Vec<BlockClass> {
+    let of = |class: &crate::analysis::blocks::Class| {
+        let first = class.instances[0];
+        BlockClass {
+            name: class.name.clone(),
+            instances: class.instances.len() as u32,
+            nodes: facts.blocks.units[first].nodes.len() as u32,
+            parameter_bytes: profiles[first].parameters.iter().map(|p| p.weight).sum(),
+            saved_bytes: profiles[first].saved_bytes + profiles[first].input_bytes,
+        }
+    };
+    facts.blocks.classes.iter().map(of).collect()
+}
+
+fn rank_prediction(
+    facts: &Facts<'_>,
+    cluster: &Cluster,
+    place: &PlacedStage,
+    assembled: &Assembled,
+    index: usize,
+) -> RankPrediction {
+    let group = &cluster.groups[place.group];
+    let program = &assembled.programs[ProgramId::from_index(index)];
+    let sum = |kind: BufferKind| -> u64 {
+        program.buffers.values().filter(|b| b.kind == kind).map(|b| b.ty.bytes()).sum()
+    };
+    let (parameters, gradients, optimizer) =
+        (sum(BufferKind::Parameter), sum(BufferKind::Gradient), sum(BufferKind::State));
+    let rest = program.arena_bytes - parameters - gradients - optimizer;
+    let saved = assembled.activation_bytes[index].min(rest);
+    let sizes: Vec<u32> = assembled.ports[index].iter().map(|&c| assembled.communicators[c].len() as u32).collect();
+    let reserve = &group.reserve;
+    let streams = program.streams.values().filter(|s| s.kind != StreamKind::Transfer).count() as u64;
+    let breakdown = Breakdown {
+        parameters,
+        gradients,
+        optimizer,
+        saved,
+        transient: rest - saved,
+        communication: sizes.iter().map(|&n| reserve.communicator(n)).sum(),
+        workspace: reserve.workspace_bytes_per_stream * streams,
+        context: reserve.context_bytes,
+    };
+    let beyond = breakdown.communication + breakdown.workspace + breakdown.context;
+    let units = place.stage.units.clone();
+    RankPrediction {
+        arena_bytes: program.arena_bytes,
+        device_bytes: program.arena_bytes + beyond,
+        capacity_bytes: group.capacity_bytes(),
+        breakdown,
+        busy_ps: 0,
+        units: units.filter_map(|u| facts.blocks.units.get(u)).map(|u| u.name.clone()).collect(),
+        recomputed_blocks: place.stage.recompute.iter().filter(|&&r| r).count() as u32,
+    }
+}

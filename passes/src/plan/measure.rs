@@ -1,0 +1,131 @@
+//! Measures what the units of a model do and hold: the profiles that partitioning works on.
+
+use super::crossing::{Crossing, StageUnits};
+use super::facts::{Facts, Source};
+use super::layout::live::locals_peak;
+use super::profile::{ParameterProfile, UnitProfile, Work};
+use super::segments::{Pool, sum_type};
+use super::stage::{Act, Context, stage};
+use std::collections::BTreeSet;
+use trainc_ir::id::Id;
+use trainc_ir::plan::KernelCall;
+use trainc_ir::{InputRole, Phase, TrainingGraph, Type, ValueId};
+
+/// Profiles of all units for one micro-batch.
+pub(crate) fn profiles(facts: &Facts<'_>) -> Vec<UnitProfile> {
+    let n_units = facts.forward.len();
+    let whole = |recompute: bool| [StageUnits { units: 0..n_units, recompute: vec![recompute; n_units] }];
+    let [kept, recomputed] = [whole(false), whole(true)];
+    let mut profiles: Vec<UnitProfile> = (0..n_units).map(|unit| holdings(facts, unit)).collect();
+    let crossing = Crossing::new(facts, &kept[0]);
+    for &value in &crossing.kept {
+        if let Some(Source::Forward(unit)) = facts.source[value] {
+            profiles[unit].saved_bytes += facts.training.step.ty(value).bytes();
+        }
+    }
+    let full = Crossing::new(facts, &recomputed[0]);
+    for (unit, profile) in profiles.iter_mut().enumerate() {
+        let reads = facts.forward_reads[unit].iter().chain(&facts.backward_reads[unit]);
+        let mut from_outside: BTreeSet<ValueId> = reads.copied().filter(|v| full.kept.contains(v)).collect();
+        from_outside.retain(|&v| facts.source[v] != Some(Source::Forward(unit)));
+        profile.input_bytes = from_outside.iter().map(|&v| facts.training.step.ty(v).bytes()).sum();
+        // What its readers keep anyway is not saved by recomputing.
+        let own = full.kept.iter().filter(|&&v| facts.source[v] == Some(Source::Forward(unit)));
+        let own: u64 = own.map(|&v| facts.training.step.ty(v).bytes()).sum();
+        profile.saved_bytes = profile.saved_bytes.saturating_sub(own);
+    }
+    for stages in [&kept, &recomputed] {
+        let context = Context { facts, stages, transfers: &[], micro_batches: 1 };
+        let mut pool = Pool::default();
+        let draft = stage(&context, 0, &mut pool);
+        for call in draft.forward.iter().chain(&draft.backward) {
+            let Act::Call { segment, site: _, unit: Some(unit) } = call.act else { continue };
+            let segment = &pool.segments[segment];
+            let profile = &mut profiles[unit];
+            let work = || Work::gather(segment.body.iter().map(|call| work(&pool, call)).collect());
+            match segment.phase {
+                Phase::Forward if stages == &kept => {
+                    profile.forward = work();
+                    profile.transient_forward = locals_peak(segment);
+                }
+                Phase::InputGrad | Phase::WeightGrad if stages == &kept => {
+                    profile.backward = work();
+                    profile.transient_backward = locals_peak(segment);
+                }
+                Phase::Recompute => profile.recompute = work(),
+                Phase::Forward | Phase::InputGrad | Phase::WeightGrad | Phase::Update => {}
+            }
+        }
+    }
+    profiles
+}
+
+fn work(pool: &Pool, call: &KernelCall) -> Work {
+    let kernel = &pool.kernels[call.kernel];
+    let inputs: Vec<&Type> = kernel.inputs.iter().collect();
+    let outputs: Vec<&Type> = kernel.outputs.iter().collect();
+    Work::of(&kernel.op, &inputs, &outputs)
+}
+
+/// What a unit holds and passes on, apart from what its kernels need.
+fn holdings(facts: &Facts<'_>, unit: usize) -> UnitProfile {
+    let step = &facts.training.step;
+    let mut profile = UnitProfile {
+        name: facts.blocks.units.get(unit).map_or_else(|| "model".to_owned(), |u| u.name.clone()),
+        class: facts.blocks.units.get(unit).and_then(|u| u.class),
+        ..UnitProfile::default()
+    };
+    let reads: BTreeSet<ValueId> =
+        facts.forward_reads[unit].iter().chain(&facts.backward_reads[unit]).copied().collect();
+    for value in reads {
+        match facts.source[value] {
+            Some(Source::Held) => {
+                let (held, update) = parameter(facts.training, value);
+                profile.update.extend(update);
+                profile.parameters.push(held);
+            }
+            Some(Source::Data) => profile.data_bytes += step.ty(value).bytes(),
+            Some(Source::Forward(_) | Source::Backward(_) | Source::Free(_)) | None => {}
+        }
+    }
+    profile.update = Work::gather(std::mem::take(&mut profile.update));
+    for (id, _) in step.values.iter() {
+        let crosses = |readers: &[usize], from: usize| from <= unit && readers.iter().any(|&r| r > unit);
+        let crosses_back = |readers: &[usize], from: usize| from > unit && readers.iter().any(|&r| r <= unit);
+        let bytes = || step.ty(id).bytes();
+        match facts.source[id] {
+            Some(Source::Forward(from))
+                if crosses(&facts.forward_readers[id], from) || crosses(&facts.backward_readers[id], from) =>
+            {
+                profile.sent_forward += bytes();
+            }
+            Some(Source::Backward(from)) if crosses_back(&facts.backward_readers[id], from) => {
+                profile.sent_backward += bytes();
+            }
+            Some(_) | None => {}
+        }
+    }
+    profile
+}
+
+/// What each holder of a parameter needs, and the work of its update.
+fn parameter(training: &TrainingGraph, input: ValueId) -> (ParameterProfile, Vec<Work>) {
+    let ty = training.step.ty(input);
+    let found = training.parameters.iter().find(|(_, p)| p.input == input);
+    let Some((id, parameter)) = found.filter(|(_, p)| !p.contributions.is_empty()) else {
+        let id = found.map_or(training.parameters.len() + input.index(), |(id, _)| id.index());
+        let held = ParameterProfile { parameter: id as u32, weight: ty.bytes(), gradient: 0, state: 0 };
+        return (held, Vec::new());
+    };
+    let update = &training.update;
+    let node = update.output(&parameter.name).and_then(|o| update.producer(o.value));
+    let mut state = 0;
+    let mut works = Vec::new();
+    if let Some(node) = node.map(|n| &update.nodes[n]) {
+        let states = node.inputs.iter().filter(|&&v| update.input_of(v).is_some_and(|i| i.role == InputRole::State));
+        state = states.map(|&v| update.ty(v).bytes()).sum();
+        works.push(Work::of(&node.op, &update.types(&node.inputs), &update.types(&node.outputs)));
+    }
+    let gradient = sum_type(ty).bytes();
+    (ParameterProfile { parameter: id.index() as u32, weight: ty.bytes(), gradient, state }, works)
+}

@@ -1,0 +1,95 @@
+//! Tests of assembled plans on small training graphs; the plan verifier is the judge.
+
+use super::build::{PlacedStage, build};
+use super::crossing::StageUnits;
+use super::facts::Facts;
+use super::measure::profiles;
+use crate::pass::PassEvent;
+use crate::pipeline::{Lowering, TrainingOptions, lower_to_training};
+use trainc_ir::id::Id;
+use trainc_ir::op::{Contraction, Elementwise, Indexing};
+use trainc_ir::plan::{Digests, Header, Plan};
+use trainc_ir::{Cluster, DType, GraphBuilder, InputRole, NodeGroupId, OutputRole, TrainingGraph, Type};
+
+/// A residual language model: lookup, `layers` times `x + relu(x w1) w2`, a head tied to the table, cross entropy.
+pub(crate) fn language_model(layers: usize) -> TrainingGraph {
+    let mut b = GraphBuilder::new("residual");
+    let ids = b.input("ids", InputRole::Data, Type::new(DType::I64, [2, 4]));
+    let table = b.input("table", InputRole::Parameter, Type::new(DType::F32, [10, 8]));
+    let mut x = b.one(Indexing::Gather { axis: 0 }, &[table, ids]).unwrap();
+    let product = |transpose_b| Contraction::MatMul { transpose_a: false, transpose_b };
+    for layer in 0..layers {
+        let w1 = b.input(format!("w1.{layer}"), InputRole::Parameter, Type::new(DType::F32, [8, 16]));
+        let w2 = b.input(format!("w2.{layer}"), InputRole::Parameter, Type::new(DType::F32, [16, 8]));
+        let h = b.one(product(false), &[x, w1]).unwrap();
+        let h = b.one(Elementwise::Relu, &[h]).unwrap();
+        let h = b.one(product(false), &[h, w2]).unwrap();
+        x = b.one(Elementwise::Add, &[x, h]).unwrap();
+    }
+    let logits = b.one(product(true), &[x, table]).unwrap();
+    b.output("logits", OutputRole::Prediction, logits);
+    let options = TrainingOptions::default();
+    let lowered =
+        lower_to_training(b.finish(), &options, None, &mut |_: PassEvent<'_>| {}, &mut Vec::new()).unwrap();
+    match lowered {
+        Lowering::Done(training) => *training,
+        Lowering::Stopped { .. } => unreachable!("nothing was asked to stop"),
+    }
+}
+
+pub(crate) fn cluster() -> Cluster {
+    let text = "name = \"test\"\n[[group]]\nname = \"a\"\ngpu = \"A100-SXM-80GB\"\nnodes = 4\ngpus_per_node = 8\n[network]\nbandwidth_gbps = 100\n";
+    Cluster::from_toml("test.toml", text).unwrap()
+}
+
+pub(crate) fn header() -> Header {
+    Header {
+        compiler: "test".to_owned(),
+        model: "residual".to_owned(),
+        cluster: "test".to_owned(),
+        digests: Digests { model: String::new(), training_graph: String::new(), cluster: String::new() },
+        bindings: Default::default(),
+        options: Default::default(),
+    }
+}
+
+fn plan(training: &TrainingGraph, cuts: &[usize], micro_batches: u64, recompute: bool) -> Plan {
+    let facts = Facts::new(training);
+    let profiles = profiles(&facts);
+    let mut placed = Vec::new();
+    let mut start = 0;
+    for &end in cuts.iter().chain(&[facts.forward.len()]) {
+        let stage = StageUnits { units: start..end, recompute: vec![recompute; end - start] };
+        placed.push(PlacedStage { stage, group: NodeGroupId::from_index(0) });
+        start = end;
+    }
+    build(&facts, &profiles, &cluster(), &placed, micro_batches, header())
+}
+
+#[test]
+fn plans_of_every_cut_verify() {
+    let training = language_model(4);
+    for cuts in [&[][..], &[1], &[3], &[1, 3], &[2, 3, 4], &[1, 2, 3, 4, 5]] {
+        for micro_batches in [1, 2, 3, 8] {
+            for recompute in [false, true] {
+                let plan = plan(&training, cuts, micro_batches, recompute);
+                if let Err(errors) = trainc_ir::plan::verify(&plan, &training) {
+                    panic!("cuts {cuts:?}, {micro_batches} micro-batches, recompute {recompute}: {errors:#?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn arenas_are_within_two_percent_of_the_liveness_bound() {
+    let training = language_model(6);
+    for cuts in [&[][..], &[4], &[2, 4, 6]] {
+        for recompute in [false, true] {
+            for program in plan(&training, cuts, 8, recompute).programs.values() {
+                let (arena, bound) = (program.arena_bytes, program.arena_lower_bound);
+                assert!(arena * 100 <= bound * 102, "{cuts:?} {recompute} {}: {arena} against {bound}", program.name);
+            }
+        }
+    }
+}
