@@ -94,7 +94,7 @@ impl<T: Copy> Contents<T> {
     }
 }
 
-/// The last accesses of each byte of an arena.
+/// The last accesses of each byte of an arena. What an instruction does among its own bytes is not judged here.
 #[derive(Debug, Default)]
 pub(super) struct Accesses {
     cells: BTreeMap<u64, Cell>,

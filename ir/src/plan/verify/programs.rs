@@ -4,7 +4,7 @@ use super::error::{Errors, InstrPlace, PlanPlace, PlanRule};
 use super::kernels::same_bytes;
 use super::walk;
 use crate::graph::InputRole;
-use crate::plan::{Action, BufferKind, EventId, FrameId, Index, Instr, Item, Plan, Program, ProgramId, SegmentId};
+use crate::plan::{Action, BufferKind, EventId, FrameId, Index, Instr, Item, Plan, Program, SegmentId};
 use crate::ty::Type;
 use std::collections::HashSet;
 

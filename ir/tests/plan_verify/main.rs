@@ -1,0 +1,9 @@
+//! Tests of the plan verifier: a plan written by hand, a broken plan for every rule, mutants against an interpreter.
+
+mod assembler;
+mod interpreter;
+mod model;
+mod mutants;
+mod mutation;
+mod rules;
+mod two_stages;
