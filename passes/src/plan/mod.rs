@@ -2,6 +2,7 @@
 
 pub mod cost;
 pub mod layout;
+pub mod partition;
 pub mod profile;
 pub(crate) mod assemble;
 pub mod crossing;

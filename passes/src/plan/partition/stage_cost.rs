@@ -47,7 +47,7 @@ struct Totals(Vec<u64>);
 
 impl Totals {
     fn of(values: impl IntoIterator<Item = u64>) -> Self {
-        let mut sums = vec![0];
+        let mut sums = vec![0u64];
         for value in values {
             sums.push(sums.last().copied().unwrap_or(0).saturating_add(value));
         }
