@@ -1,9 +1,10 @@
 //! Tests of lowering on whole models: both GPT-2 exports, the loss inside the model, bindings that cannot be.
 
-use super::{Bindings, OnnxModel};
+use super::{Bindings, ModelBytes, OnnxModel};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use trainc_ir::{Diagnostics, Graph, InputRole, Lowered, ModelSource, OutputRole};
+use trainc_ir::op::Creation;
+use trainc_ir::{Diagnostics, Graph, InputRole, Lowered, ModelSource, Op, OutputRole};
 
 fn model(name: &str, bindings: &str) -> OnnxModel {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../testdata/models").join(name);
@@ -33,10 +34,118 @@ fn inputs(graph: &Graph, role: InputRole) -> Vec<&str> {
     graph.inputs.iter().filter(|input| input.role == role).map(|input| input.name.as_str()).collect()
 }
 
+/// What of each operator must be there; shapes, masks and positions must be gone.
+fn assert_gpt2(graph: &Graph, name: &str) {
+    let census = census(graph);
+    for op in ["cumsum", "eq", "le", "and", "not", "slice", "concat", "broadcast", "cast", "max", "gather_elements"] {
+        assert_eq!(census.get(op), None, "{name}: {op} in {census:?}");
+    }
+    // Four layers: 2 norms and one at the end; 4 projections and 2 products of attention each, and the head.
+    assert_eq!((census["layer_norm"], census["matmul"], census["softmax"]), (9, 25, 4), "{name}");
+    assert_eq!((census["gather"], census["tanh"], census["pow"]), (2, 4, 4), "{name}");
+    assert!(graph.values.iter().all(|(_, value)| value.ty.dtype.is_float() || value.ty.bytes() <= 64 * 64 * 8));
+}
+
 #[test]
 fn gpt2_lowers_without_shape_arithmetic() {
     for name in ["gpt2.onnx", "gpt2_torchscript.onnx"] {
         let graph = clean(name, "batch=2,seq=64");
-        println!("{}", trainc_ir::text::print(&graph));
+        assert_gpt2(&graph, name);
+        assert_eq!(inputs(&graph, InputRole::Data), ["input_ids"]);
+        // 12 tensors a layer, two embeddings (the head is tied to one), the last norm.
+        assert_eq!(inputs(&graph, InputRole::Parameter).len(), 4 * 12 + 4, "{name}");
+        assert_eq!(inputs(&graph, InputRole::Buffer), [""; 0]);
+        let logits = graph.output("logits").unwrap();
+        assert_eq!((logits.role, graph.ty(logits.value).to_string()), (OutputRole::Prediction, "f32[2,64,256]".into()));
     }
+}
+
+#[test]
+fn the_causal_mask_is_one_constant_for_all_samples() {
+    for (name, below) in [("gpt2.onnx", f64::from(f32::MIN)), ("gpt2_torchscript.onnx", f64::NEG_INFINITY)] {
+        let graph = clean(name, "batch=3,seq=12");
+        let masks: Vec<_> = graph
+            .nodes
+            .iter()
+            .filter_map(|(_, node)| match &node.op {
+                Op::Creation(Creation::Constant { value }) if value.ty.shape == [1, 1, 12, 12] => Some(value),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(masks.len(), 1, "{name}");
+        let expected = (0..144).map(|i| if i % 12 <= i / 12 { 0.0 } else { below });
+        assert_eq!(masks[0].to_f64s(), expected.collect::<Vec<f64>>(), "{name}");
+    }
+}
+
+#[test]
+fn the_tied_embedding_is_one_parameter_with_two_uses() {
+    for (name, weight) in [("gpt2.onnx", "lm_head.weight"), ("gpt2_torchscript.onnx", "transformer.wte.weight")] {
+        let graph = clean(name, "batch=1,seq=8");
+        let value = graph.input(weight).unwrap().value;
+        assert_eq!(graph.users()[value].len(), 2, "{name}");
+    }
+}
+
+#[test]
+fn a_loss_inside_the_model_becomes_a_sum_and_a_count() {
+    let graph = clean("gpt2_loss.onnx", "batch=2,seq=16");
+    assert_eq!(inputs(&graph, InputRole::Label), ["labels"]);
+    let roles: Vec<_> = graph.outputs.iter().map(|output| (output.name.as_str(), output.role)).collect();
+    let expected =
+        [("loss_sum", OutputRole::LossSum), ("loss_count", OutputRole::LossCount), ("logits", OutputRole::Prediction)];
+    assert_eq!(roles, expected);
+    assert_eq!(graph.ty(graph.outputs[1].value).to_string(), "i64[]");
+    assert_eq!(census(&graph)["cross_entropy"], 1);
+    assert_eq!(census(&graph).get("div"), None, "the mean itself is not computed");
+}
+
+#[test]
+fn a_micro_batch_replaces_the_bound_batch() {
+    let model = model("gpt2.onnx", "batch=2,seq=8");
+    assert_eq!(
+        model.lower(Some(6)).unwrap().graph,
+        self::model("gpt2.onnx", "batch=6,seq=8").lower(None).unwrap().graph
+    );
+}
+
+#[test]
+fn lowering_is_deterministic_and_the_digest_ignores_weights() {
+    let (a, b) = (model("gpt2.onnx", "*=4"), model("gpt2.onnx", "*=4"));
+    assert_eq!(a.lower(None).unwrap().graph, b.lower(None).unwrap().graph);
+    assert_eq!(a.digest(), b.digest());
+    assert_eq!(a.digest().len(), 64);
+    assert_ne!(a.digest(), model("gpt2_torchscript.onnx", "*=4").digest());
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../testdata/models/gpt2.onnx");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = a.weight("transformer.h.0.ln_1.weight").unwrap().read_bytes().unwrap();
+    let position = bytes.windows(at.len()).position(|window| window == at).unwrap();
+    bytes[position] ^= 1;
+    let retrained = OnnxModel::from_bytes(ModelBytes::from_vec(path, bytes), Bindings::default()).unwrap();
+    assert_eq!(a.digest(), retrained.digest());
+}
+
+#[test]
+fn a_model_without_its_weights_lowers_and_names_the_missing_file_on_reading() {
+    let model = model("gpt2_12l_768_noweights.onnx", "batch=1,seq=128");
+    let lowered = model.lower(None).unwrap();
+    assert_eq!(inputs(&lowered.graph, InputRole::Parameter).len(), 12 * 12 + 4);
+    let problem = model.weight("transformer.wpe.weight").unwrap().read_bytes().unwrap_err();
+    assert_eq!(problem.code, "E0113");
+    assert!(problem.message.contains("gpt2_12l_768.weights"), "{problem}");
+}
+
+#[test]
+fn impossible_bindings_name_the_symbol_and_both_numbers() {
+    for name in ["gpt2.onnx", "gpt2_torchscript.onnx"] {
+        let problems = lower(name, "batch=2,seq=129").unwrap_err();
+        assert_eq!(problems.len(), 1, "{name}: {problems:?}");
+        assert_eq!(problems[0].code, "E0119", "{name}: {problems:?}");
+        let message = &problems[0].message;
+        assert!(message.contains("`seq` (axis 1 of input `input_ids`) is bound to 129"), "{message}");
+        assert!(message.contains("`transformer.wpe.weight` has 128 entries"), "{message}");
+    }
+    let open = lower("gpt2.onnx", "batch=2").unwrap_err();
+    assert_eq!(open[0].message, "dimension `seq` (axis 1 of input `input_ids`) is not bound");
+    assert!(open[0].help.as_deref().unwrap().contains("--bind seq=N"));
 }
