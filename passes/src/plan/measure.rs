@@ -52,8 +52,11 @@ pub(crate) fn profiles(facts: &Facts<'_>) -> Vec<UnitProfile> {
                     profile.backward = work();
                     profile.transient_backward = locals_peak(segment);
                 }
-                Phase::Recompute => profile.recompute = work(),
-                Phase::Forward | Phase::InputGrad | Phase::WeightGrad | Phase::Update => {}
+                // Where there are blocks, they alone are worth recomputing: what comes before and after is held once.
+                Phase::Recompute if facts.blocks.classes.is_empty() || profile.class.is_some() => {
+                    profile.recompute = work();
+                }
+                Phase::Forward | Phase::InputGrad | Phase::WeightGrad | Phase::Recompute | Phase::Update => {}
             }
         }
     }

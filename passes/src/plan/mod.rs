@@ -1,17 +1,29 @@
 //! Plans: how a program is laid out over devices, time and memory.
+//!
+//! The data flow: a training graph is divided into units ([`analysis::blocks`](crate::analysis::blocks)), `facts` says
+//! which node and value belongs to which unit, `measure` what each unit does and holds, `partition` gives ranges of units
+//! to GPUs. For the division found, `crossing` says what each stage keeps, receives and sends, `stage` and `epilogue` write
+//! its instructions for one micro-batch and for the end of the step (`segments` pools the kernels), `program` orders them
+//! and places events, `layout` gives every buffer its bytes, `assemble` and `build` put the plan together.
 
+mod assemble;
+mod build;
 pub mod cost;
+mod crossing;
+mod epilogue;
+mod facts;
 pub mod layout;
+mod measure;
 pub mod partition;
+mod planner;
 pub mod profile;
-pub(crate) mod assemble;
-pub mod crossing;
-pub(crate) mod epilogue;
-pub(crate) mod facts;
-pub(crate) mod program;
-pub(crate) mod segments;
-pub(crate) mod stage;
-pub(crate) mod measure;
-pub mod build;
+mod program;
+mod segments;
+mod stage;
+
+pub use build::PlacedStage;
+pub use crossing::StageUnits;
+pub use planner::{PlanOptions, Planned, plan};
+
 #[cfg(test)]
 mod tests;

@@ -12,15 +12,15 @@ use trainc_ir::plan::{Digests, Header, Plan};
 use trainc_ir::{Cluster, DType, GraphBuilder, InputRole, NodeGroupId, OutputRole, TrainingGraph, Type};
 
 /// A residual language model: lookup, `layers` times `x + relu(x w1) w2`, a head tied to the table, cross entropy.
-pub(crate) fn language_model(layers: usize) -> TrainingGraph {
+pub(crate) fn language_model(layers: usize, width: u64) -> TrainingGraph {
     let mut b = GraphBuilder::new("residual");
-    let ids = b.input("ids", InputRole::Data, Type::new(DType::I64, [2, 4]));
-    let table = b.input("table", InputRole::Parameter, Type::new(DType::F32, [10, 8]));
+    let ids = b.input("ids", InputRole::Data, Type::new(DType::I64, [2, width / 2]));
+    let table = b.input("table", InputRole::Parameter, Type::new(DType::F32, [width + 2, width]));
     let mut x = b.one(Indexing::Gather { axis: 0 }, &[table, ids]).unwrap();
     let product = |transpose_b| Contraction::MatMul { transpose_a: false, transpose_b };
     for layer in 0..layers {
-        let w1 = b.input(format!("w1.{layer}"), InputRole::Parameter, Type::new(DType::F32, [8, 16]));
-        let w2 = b.input(format!("w2.{layer}"), InputRole::Parameter, Type::new(DType::F32, [16, 8]));
+        let w1 = b.input(format!("w1.{layer}"), InputRole::Parameter, Type::new(DType::F32, [width, 2 * width]));
+        let w2 = b.input(format!("w2.{layer}"), InputRole::Parameter, Type::new(DType::F32, [2 * width, width]));
         let h = b.one(product(false), &[x, w1]).unwrap();
         let h = b.one(Elementwise::Relu, &[h]).unwrap();
         let h = b.one(product(false), &[h, w2]).unwrap();
@@ -68,7 +68,7 @@ fn plan(training: &TrainingGraph, cuts: &[usize], micro_batches: u64, recompute:
 
 #[test]
 fn plans_of_every_cut_verify() {
-    let training = language_model(4);
+    let training = language_model(4, 8);
     for cuts in [&[][..], &[1], &[3], &[1, 3], &[2, 3, 4], &[1, 2, 3, 4, 5]] {
         for micro_batches in [1, 2, 3, 8] {
             for recompute in [false, true] {
@@ -83,7 +83,7 @@ fn plans_of_every_cut_verify() {
 
 #[test]
 fn arenas_are_within_two_percent_of_the_liveness_bound() {
-    let training = language_model(6);
+    let training = language_model(6, 64);
     for cuts in [&[][..], &[4], &[2, 4, 6]] {
         for recompute in [false, true] {
             for program in plan(&training, cuts, 8, recompute).programs.values() {

@@ -234,3 +234,51 @@ fn equals_exhaustive_enumeration() {
     }
     assert!(feasible > 100 && infeasible > 20 && recomputed > 5, "{feasible} {infeasible} {recomputed}");
 }
+
+/// A model like GPT-3 175B less its size: an embedding, equal blocks, and a head tied to the embedding.
+fn transformer(n_blocks: usize, gflop: u64, saved: u64, parameters: u64) -> Vec<UnitProfile> {
+    let mut units: Vec<UnitProfile> = (0..n_blocks + 2).map(|_| unit(gflop, saved)).collect();
+    for (i, unit) in units.iter_mut().enumerate() {
+        unit.parameters = vec![parameter(i as u32, parameters)];
+    }
+    let last = units.len() - 1;
+    let tied = parameter(1_000, 2 * parameters);
+    for (at, gflop, saved) in [(0, 1, saved / 4), (last, 3 * gflop, saved)] {
+        units[at] = UnitProfile { recompute: Vec::new(), parameters: vec![tied], ..unit(gflop, saved) };
+    }
+    units
+}
+
+const THREE_GROUPS: &str = r#"
+name = "three"
+[[group]]
+name = "a100"
+gpu = "A100-SXM-80GB"
+nodes = 2
+gpus_per_node = 8
+[[group]]
+name = "v100"
+gpu = "V100-SXM2-32GB"
+nodes = 2
+gpus_per_node = 8
+[[group]]
+name = "t4"
+gpu = "T4"
+nodes = 4
+gpus_per_node = 4
+[network]
+bandwidth_gbps = 100
+latency_us = 5
+"#;
+
+#[test]
+fn tmp_perf() {
+    let cluster = cluster(THREE_GROUPS);
+    for (m, stages) in [(64, Stages::Forced(16)), (8, Stages::Forced(16)), (64, Stages::Best { max: 64 }), (8, Stages::Best{max: 64}), (64, Stages::Forced(40))] {
+        let units = transformer(78, 300, 300, 200);
+        let start = std::time::Instant::now();
+        let r = partition(&units, &cluster, &options(m, stages, RecomputePolicy::Fit));
+        eprintln!("{m} {stages:?} {:?}", start.elapsed());
+        match r { Ok(r) => { eprintln!("{} {} stages", r.exact, r.stages.len()); for s in &r.stages { eprintln!("  {:?} {} rec {} f {} b {}", s.units, s.group, s.recomputed.len(), s.forward_ps, s.backward_ps);} eprintln!("{:?}", r.runner_ups) }, Err(e) => eprintln!("{e:?}") }
+    }
+}
