@@ -46,6 +46,7 @@ codes! {
     OPAQUE_OP = "E0126", "an unknown operator was kept as opaque: the model can be estimated, not trained";
     FUNCTION_DEPTH = "E0127", "model functions call each other in a circle or too deep";
     NOT_IN_GRAPH = "E0128", "an input or output of the model is of a kind (sequence, map, optional) that trainc has no representation for";
+    NOT_TRAINED = "E0129", "float tensors that are tables or lifted constants of the program, not weights, are not trained";
 }
 
 #[cfg(test)]

@@ -1,14 +1,16 @@
 //! The last step of lowering: what no output depends on goes, inputs come first, and get their roles.
 
-use std::collections::BTreeMap;
-use trainc_ir::{Copier, Def, Graph, GraphBuilder, InputRole, ValueId};
+use super::code;
+use std::collections::{BTreeMap, HashSet};
+use trainc_ir::op::Elementwise;
+use trainc_ir::{Copier, Def, Diagnostic, Graph, GraphBuilder, InputRole, Op, ValueId};
 
 /// Roles of inputs that lowering found out, by value.
 pub(super) type Roles = BTreeMap<ValueId, InputRole>;
 
 /// The graph without dead nodes and inputs: data first, then labels, then weights in order of first use.
 pub(super) fn finish(graph: Graph, roles: &Roles) -> Graph {
-    let mut live_values: std::collections::HashSet<ValueId> = graph.outputs.iter().map(|output| output.value).collect();
+    let mut live_values: HashSet<ValueId> = graph.outputs.iter().map(|output| output.value).collect();
     let mut live_nodes = Vec::new();
     for (id, node) in graph.nodes.iter().rev() {
         if node.outputs.iter().any(|output| live_values.contains(output)) {
@@ -37,11 +39,51 @@ pub(super) fn finish(graph: Graph, roles: &Roles) -> Graph {
     builder.finish()
 }
 
+/// Parameters that only feed sines and cosines: frequency tables of rotary embeddings, which no framework trains.
+pub(super) fn frequency_tables(graph: &Graph) -> Vec<usize> {
+    let users = graph.users();
+    let is_table = |position: &usize| {
+        let mut stack = vec![graph.inputs[*position].value];
+        let mut seen = HashSet::new();
+        let mut reaches_wave = false;
+        while let Some(value) = stack.pop() {
+            if !seen.insert(value) {
+                continue;
+            }
+            for &user in &users[value] {
+                match &graph.nodes[user].op {
+                    Op::Elementwise(Elementwise::Sin | Elementwise::Cos) => reaches_wave = true,
+                    Op::Elementwise(Elementwise::Mul | Elementwise::Cast { to: _ }) => {}
+                    Op::Movement(_) | Op::Contraction(_) => {}
+                    _ => return false,
+                }
+                if !matches!(graph.nodes[user].op, Op::Elementwise(Elementwise::Sin | Elementwise::Cos)) {
+                    stack.extend(&graph.nodes[user].outputs);
+                }
+            }
+        }
+        reaches_wave
+    };
+    let parameters = (0..graph.inputs.len()).filter(|&i| graph.inputs[i].role == InputRole::Parameter);
+    parameters.filter(is_table).collect()
+}
+
+/// Turns parameters into buffers, with a note on each.
+pub(super) fn as_buffers(mut graph: Graph, positions: &[usize], diagnostics: &mut Vec<Diagnostic>) -> Graph {
+    for &position in positions {
+        let input = &mut graph.inputs[position];
+        input.role = InputRole::Buffer;
+        let text = format!("`{}` only feeds sines and cosines: it is taken as a table and not trained", input.name);
+        diagnostics.push(Diagnostic::note(code::NOT_TRAINED, text));
+    }
+    graph
+}
+
 /// The inputs that a value is a rearrangement of.
 pub(super) fn roots(graph: &Graph, value: ValueId) -> Vec<ValueId> {
     let mut roots = Vec::new();
     let mut stack = vec![value];
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     while let Some(value) = stack.pop() {
         if !seen.insert(value) {
             continue;

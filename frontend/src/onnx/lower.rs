@@ -88,7 +88,10 @@ pub(super) fn lower(model: &IndexedModel, bound: &Bound, name: &str) -> Result<L
         return Err(problems);
     }
     let graph = finish::finish(lower.builder.finish(), &lower.roles);
-    Ok(Lowered { graph, diagnostics: lower.diagnostics })
+    let mut diagnostics = lower.diagnostics;
+    let tables = finish::frequency_tables(&graph);
+    let graph = finish::as_buffers(graph, &tables, &mut diagnostics);
+    Ok(Lowered { graph, diagnostics })
 }
 
 /// Whether an output depends on the node.
@@ -302,7 +305,9 @@ impl Lower<'_> {
     fn initializer(&mut self, proto: &TensorProto) -> Result<Operand, Fail> {
         let weight = self.model.raw.weight(proto).map_err(|problem| Fail::new(problem.code, problem.message))?;
         let ty = weight.ty().clone();
-        if ty.dtype.is_float() && (ty.elements() > 1 || is_module_path(weight.name())) {
+        let is_weight =
+            if ty.elements() > 1 { !is_lifted_constant(weight.name()) } else { is_module_path(weight.name()) };
+        if ty.dtype.is_float() && is_weight {
             return Ok(self.builder.input(weight.name(), InputRole::Parameter, ty).into());
         }
         if weight.has_data() && ty.elements() <= MAX_ELEMENTS {
@@ -358,4 +363,12 @@ pub(super) fn output_names(graph: &GraphProto) -> Vec<&str> {
 fn is_module_path(name: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or_default();
     name.contains('.') && !name.contains(['/', ':']) && last.starts_with(|c: char| c.is_ascii_alphabetic())
+}
+
+/// Whether PyTorch's exporter made the name for a tensor that it found in the program, not among the weights.
+fn is_lifted_constant(name: &str) -> bool {
+    let numbered = |prefix: &str| {
+        name.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
+    };
+    numbered("val_") || name.contains("lifted_tensor") || name.contains("_tensor_constant")
 }

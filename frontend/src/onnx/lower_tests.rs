@@ -62,7 +62,9 @@ fn gpt2_lowers_without_shape_arithmetic() {
 
 #[test]
 fn the_causal_mask_is_one_constant_for_all_samples() {
-    for (name, below) in [("gpt2.onnx", f64::from(f32::MIN)), ("gpt2_torchscript.onnx", f64::NEG_INFINITY)] {
+    // Both exporters write the lowest single for a hidden position.
+    let below = f64::from(f32::MIN);
+    for name in ["gpt2.onnx", "gpt2_torchscript.onnx"] {
         let graph = clean(name, "batch=3,seq=12");
         let masks: Vec<_> = graph
             .nodes

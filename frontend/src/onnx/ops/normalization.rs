@@ -7,7 +7,7 @@ use crate::onnx::constant::Const;
 use crate::onnx::emit::number_of;
 use crate::onnx::lower::Lower;
 use trainc_ir::op::{Elementwise as E, Normalization as N, Random, Real, ReduceKind};
-use trainc_ir::{DType, Type};
+use trainc_ir::{DType, InputRole, Type};
 
 pub(super) fn rule(op: &str) -> Option<Rule> {
     Some(match op {
@@ -133,6 +133,13 @@ fn batch_norm(lower: &mut Lower<'_>, call: &Call<'_>) -> Results {
     }
     let x = call.input(0)?;
     let rank = lower.rank(x);
+    for slot in [3, 4] {
+        if let Operand::Value(statistic) = call.input(slot)?
+            && lower.builder.graph().input_of(*statistic).is_some_and(|input| input.role == InputRole::Parameter)
+        {
+            lower.roles.insert(*statistic, InputRole::Buffer);
+        }
+    }
     let mut channel = |slot: usize| per_channel(lower, call.input(slot)?, rank);
     let (scale, bias, mean, variance) = (channel(1)?, channel(2)?, channel(3)?, channel(4)?);
     let variance = lower.with_number(E::Add, &variance, call.float("epsilon", 1e-5)?)?;
