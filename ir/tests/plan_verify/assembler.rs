@@ -11,19 +11,19 @@ use trainc_ir::{Phase, Type};
 
 /// The kernels and segments of a plan.
 #[derive(Default)]
-pub struct Code {
-    pub kernels: Table<KernelId, Kernel>,
-    pub segments: Table<SegmentId, Segment>,
+pub(crate) struct Code {
+    pub(crate) kernels: Table<KernelId, Kernel>,
+    pub(crate) segments: Table<SegmentId, Segment>,
 }
 
 /// A segment under construction.
-pub struct SegmentBuilder<'c> {
+pub(crate) struct SegmentBuilder<'c> {
     code: &'c mut Code,
     segment: Segment,
 }
 
 impl Code {
-    pub fn segment(&mut self, name: &str, phase: Phase) -> SegmentBuilder<'_> {
+    pub(crate) fn segment(&mut self, name: &str, phase: Phase) -> SegmentBuilder<'_> {
         let segment =
             Segment { name: name.to_owned(), phase, formals: Vec::new(), locals: Vec::new(), body: Vec::new() };
         SegmentBuilder { code: self, segment }
@@ -31,12 +31,12 @@ impl Code {
 }
 
 impl SegmentBuilder<'_> {
-    pub fn formal(&mut self, ty: Type, access: Access) -> Operand {
+    pub(crate) fn formal(&mut self, ty: Type, access: Access) -> Operand {
         self.segment.formals.push(Formal { ty, access });
         Operand::Formal(self.segment.formals.len() as u32 - 1)
     }
 
-    pub fn local(&mut self, ty: Type) -> Operand {
+    pub(crate) fn local(&mut self, ty: Type) -> Operand {
         self.segment.locals.push(ty);
         Operand::Local(self.segment.locals.len() as u32 - 1)
     }
@@ -49,13 +49,13 @@ impl SegmentBuilder<'_> {
     }
 
     /// A kernel on operands of their own types.
-    pub fn kernel(&mut self, op: impl Into<Op>, inputs: &[Operand], outputs: &[Operand]) {
+    pub(crate) fn kernel(&mut self, op: impl Into<Op>, inputs: &[Operand], outputs: &[Operand]) {
         let types = inputs.iter().map(|&operand| self.ty(operand)).collect();
         self.kernel_as(op, inputs, types, outputs);
     }
 
     /// A kernel that sees its operands under other shapes.
-    pub fn kernel_as(&mut self, op: impl Into<Op>, inputs: &[Operand], types: Vec<Type>, outputs: &[Operand]) {
+    pub(crate) fn kernel_as(&mut self, op: impl Into<Op>, inputs: &[Operand], types: Vec<Type>, outputs: &[Operand]) {
         let op = op.into();
         let results = op.infer(&types.iter().collect::<Vec<_>>()).unwrap();
         let kernel = Kernel { op, inputs: types, outputs: results };
@@ -64,21 +64,21 @@ impl SegmentBuilder<'_> {
         self.segment.body.push(KernelCall { kernel, inputs: inputs.to_vec(), outputs: outputs.to_vec() });
     }
 
-    pub fn finish(self) -> SegmentId {
+    pub(crate) fn finish(self) -> SegmentId {
         self.code.segments.push(self.segment)
     }
 }
 
 /// A program under construction.
-pub struct ProgramBuilder {
-    pub program: Program,
+pub(crate) struct ProgramBuilder {
+    pub(crate) program: Program,
 }
 
-pub const COMPUTE: usize = 0;
-pub const TRANSFER: usize = 1;
+pub(crate) const COMPUTE: usize = 0;
+pub(crate) const TRANSFER: usize = 1;
 
 impl ProgramBuilder {
-    pub fn new(stage: u32, ports: &[&str], events: &[&str]) -> Self {
+    pub(crate) fn new(stage: u32, ports: &[&str], events: &[&str]) -> Self {
         let stream = |name: &str, kind| Stream { name: name.to_owned(), kind };
         Self {
             program: Program {
@@ -105,43 +105,43 @@ impl ProgramBuilder {
         offset
     }
 
-    pub fn buffer(&mut self, name: &str, ty: Type, kind: BufferKind, slots: usize) -> BufferId {
+    pub(crate) fn buffer(&mut self, name: &str, ty: Type, kind: BufferKind, slots: usize) -> BufferId {
         let offsets = (0..slots).map(|_| self.place(&ty)).collect();
         self.program.buffers.push(Buffer { name: name.to_owned(), ty, kind, offsets })
     }
 
-    pub fn frame(&mut self, code: &Code, segment: SegmentId) -> FrameId {
+    pub(crate) fn frame(&mut self, code: &Code, segment: SegmentId) -> FrameId {
         let offsets = code.segments[segment].locals.iter().map(|ty| self.place(ty)).collect();
         self.program.frames.push(Frame { segment, offsets })
     }
 
-    pub fn output(&mut self, name: &str, buffer: BufferId) {
+    pub(crate) fn output(&mut self, name: &str, buffer: BufferId) {
         self.program.outputs.push(ProgramOutput { name: name.to_owned(), buffer });
     }
 
-    pub fn once(&mut self, instrs: impl IntoIterator<Item = Instr>) {
+    pub(crate) fn once(&mut self, instrs: impl IntoIterator<Item = Instr>) {
         self.program.body.extend(instrs.into_iter().map(Item::Once));
     }
 
-    pub fn repeat(&mut self, trips: u64, body: Vec<Instr>) {
+    pub(crate) fn repeat(&mut self, trips: u64, body: Vec<Instr>) {
         self.program.body.push(Item::Loop { trips, body });
     }
 }
 
-pub fn slot(buffer: BufferId, slot: Index) -> BufferRef {
+pub(crate) fn slot(buffer: BufferId, slot: Index) -> BufferRef {
     BufferRef { buffer, slot }
 }
 
-pub fn first(buffer: BufferId) -> BufferRef {
+pub(crate) fn first(buffer: BufferId) -> BufferRef {
     slot(buffer, Index::at(0))
 }
 
-pub fn port(index: usize) -> PortId {
+pub(crate) fn port(index: usize) -> PortId {
     PortId::from_index(index)
 }
 
 /// An instruction; events are given as (number, index).
-pub fn instr(stream: usize, waits: &[(usize, Index)], action: Action, record: Option<(usize, Index)>) -> Instr {
+pub(crate) fn instr(stream: usize, waits: &[(usize, Index)], action: Action, record: Option<(usize, Index)>) -> Instr {
     let event = |(number, index): (usize, Index)| EventRef { event: EventId::from_index(number), index };
     Instr {
         stream: StreamId::from_index(stream),

@@ -12,10 +12,10 @@ use trainc_ir::{Def, Graph, InputRole, TrainingGraph, Type, ValueId};
 type Bytes = Vec<u8>;
 
 /// Pseudo-random numbers (SplitMix64).
-pub struct Random64(pub u64);
+pub(crate) struct Random64(pub(crate) u64);
 
 impl Random64 {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -23,11 +23,11 @@ impl Random64 {
         z ^ (z >> 31)
     }
 
-    pub fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         (self.next() % n.max(1) as u64) as usize
     }
 
-    pub fn bytes(&mut self, n: u64) -> Bytes {
+    pub(crate) fn bytes(&mut self, n: u64) -> Bytes {
         (0..n).map(|_| self.next() as u8).collect()
     }
 }
@@ -63,10 +63,10 @@ fn leaf(role: InputRole, name: &str, batch: u64, ty: &Type) -> Bytes {
 }
 
 /// What a step leaves behind, by name: weights, states, loss sum and count.
-pub type Outcome = BTreeMap<String, Bytes>;
+pub(crate) type Outcome = BTreeMap<String, Bytes>;
 
 /// The outcome that the training graph asks for.
-pub fn expected(training: &TrainingGraph, micro_batches: u64) -> Outcome {
+pub(crate) fn expected(training: &TrainingGraph, micro_batches: u64) -> Outcome {
     let mut sums: BTreeMap<String, (ValueId, Type, Bytes)> = BTreeMap::new();
     let zero = |ty: &Type| {
         let op: Op = Creation::Constant { value: Literal::splat_i64(ty.clone(), 0) }.into();
@@ -179,7 +179,7 @@ impl RankRun<'_> {
 }
 
 /// Runs a step; `None` when it does not end. The outcome is that of every holder, by rank and name.
-pub fn run(plan: &Plan, seed: u64) -> Option<BTreeMap<(usize, String), Bytes>> {
+pub(crate) fn run(plan: &Plan, seed: u64) -> Option<BTreeMap<(usize, String), Bytes>> {
     let mut random = Random64(seed);
     let mut ranks: Vec<RankRun<'_>> = plan.ranks.values().map(|rank| start(plan, rank, &mut random)).collect();
     // Favouring one stream at a time for a while finds more orders than picking evenly does.

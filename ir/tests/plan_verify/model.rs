@@ -6,40 +6,40 @@ use trainc_ir::op::{
 };
 use trainc_ir::{Contribution, DType, GraphBuilder, InputRole, OutputRole, Parameter, Phase, TrainingGraph, Type};
 
-pub fn f32(shape: &[u64]) -> Type {
+pub(crate) fn f32(shape: &[u64]) -> Type {
     Type::new(DType::F32, shape)
 }
 
-pub fn matmul(transpose_a: bool, transpose_b: bool) -> Op {
+pub(crate) fn matmul(transpose_a: bool, transpose_b: bool) -> Op {
     Contraction::MatMul { transpose_a, transpose_b }.into()
 }
 
-pub fn dropout() -> Op {
+pub(crate) fn dropout() -> Op {
     Random::Dropout { p: Real::new(0.5), site: 7 }.into()
 }
 
-pub fn dropout_grad() -> Op {
+pub(crate) fn dropout_grad() -> Op {
     Random::DropoutGrad { p: Real::new(0.5), site: 7 }.into()
 }
 
-pub fn sum() -> Op {
+pub(crate) fn sum() -> Op {
     Reduction::Reduce { kind: ReduceKind::Sum, axes: vec![0], keep: false }.into()
 }
 
-pub fn constant(value: Literal) -> Op {
+pub(crate) fn constant(value: Literal) -> Op {
     Creation::Constant { value }.into()
 }
 
-pub fn broadcast(shape: &[u64]) -> Op {
+pub(crate) fn broadcast(shape: &[u64]) -> Op {
     Movement::Broadcast { shape: shape.to_vec() }.into()
 }
 
-pub fn sgd() -> Op {
+pub(crate) fn sgd() -> Op {
     Optimizer::SgdMomentum { momentum: Real::new(0.9) }.into()
 }
 
 /// `loss = sum(flatten(dropout(x w1) t t w2))`, so that `t` has two contributions.
-pub fn training() -> TrainingGraph {
+pub(crate) fn training() -> TrainingGraph {
     let mut b = GraphBuilder::new("tiny");
     let x = b.input("x", InputRole::Data, f32(&[2, 3]));
     let w1 = b.input("w1", InputRole::Parameter, f32(&[3, 4]));

@@ -29,14 +29,14 @@ enum Change {
 
 /// A change of a document.
 #[derive(Clone, Debug)]
-pub struct Mutant {
+pub(crate) struct Mutant {
     path: Vec<Key>,
     change: Change,
 }
 
 impl Mutant {
     /// What is changed, for people.
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let keys = self.path.iter().map(|key| match key {
             Key::Field(name) => format!(".{name}"),
             Key::Position(index) => format!("[{index}]"),
@@ -45,7 +45,7 @@ impl Mutant {
     }
 
     /// The changed document.
-    pub fn apply(&self, document: &Value) -> Value {
+    pub(crate) fn apply(&self, document: &Value) -> Value {
         let mut changed = document.clone();
         let mut place = &mut changed;
         for key in &self.path {
@@ -76,7 +76,7 @@ impl Mutant {
 }
 
 /// All mutants of a plan's JSON form, apart from its header and what is for people only.
-pub fn mutants(document: &Value) -> Vec<Mutant> {
+pub(crate) fn mutants(document: &Value) -> Vec<Mutant> {
     let mut found = Vec::new();
     walk(document, &mut Vec::new(), &mut found);
     found

@@ -275,7 +275,7 @@ fn stage1(code: &mut Code) -> Program {
 }
 
 /// The whole plan.
-pub fn plan() -> Plan {
+pub(crate) fn plan() -> Plan {
     let mut code = Code::default();
     let programs: Table<ProgramId, Program> = [stage0(&mut code), stage1(&mut code)].into_iter().collect();
     let input = |name: &str, role, ty| PlanInput { name: name.to_owned(), role, ty };
