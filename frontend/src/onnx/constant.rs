@@ -160,7 +160,7 @@ impl Const {
             (Data::Int(values), DType::Bool | DType::U8 | DType::I8) => bytes.extend(values.iter().map(|&v| v as u8)),
             (Data::Int(values), DType::I64) => bytes.extend(values.iter().flat_map(|&v| v.to_le_bytes())),
             (Data::Int(values), dtype) => {
-                bytes.extend(values.iter().flat_map(|&v| trainc_ir::op::encode_i64(dtype, v)))
+                bytes.extend(values.iter().flat_map(|&v| trainc_ir::op::encode_i64(dtype, v)));
             }
         }
         Literal::from_bytes(ty, bytes).expect("as many elements as the shape has")
@@ -212,36 +212,22 @@ pub(super) fn strides(core: &[u64]) -> Vec<usize> {
 }
 
 /// Positions that a walk over `shape` in row-major order visits with these steps. Steps of missing leading axes are 0.
-pub(super) fn positions(shape: &[u64], steps: &[usize]) -> impl Iterator<Item = usize> + use<> {
+pub(super) fn positions(shape: &[u64], steps: &[usize]) -> std::vec::IntoIter<usize> {
     let missing = shape.len() - steps.len().min(shape.len());
-    let mut all_steps = vec![0; missing];
-    all_steps.extend(steps);
-    let shape = shape.to_vec();
-    let mut index = vec![0u64; shape.len()];
-    let mut at = 0usize;
-    let mut done = shape.contains(&0);
-    std::iter::from_fn(move || {
-        if done {
-            return None;
+    let mut at = vec![0usize];
+    for (axis, &dim) in shape.iter().enumerate() {
+        let step = if axis < missing { 0 } else { steps[axis - missing] };
+        let dim = usize::try_from(dim).expect("bounded by MAX_ELEMENTS");
+        if dim == 1 {
+            continue;
         }
-        let current = at;
-        let mut axis = shape.len();
-        loop {
-            if axis == 0 {
-                done = true;
-                break;
-            }
-            axis -= 1;
-            index[axis] += 1;
-            at += all_steps[axis];
-            if index[axis] < shape[axis] {
-                break;
-            }
-            at -= all_steps[axis] * usize::try_from(shape[axis]).expect("bounded by MAX_ELEMENTS");
-            index[axis] = 0;
+        let mut next = Vec::with_capacity(at.len() * dim);
+        for &base in &at {
+            next.extend((0..dim).map(|i| base + i * step));
         }
-        Some(current)
-    })
+        at = next;
+    }
+    at.into_iter()
 }
 
 /// Numpy broadcasting of several shapes.

@@ -38,7 +38,7 @@ fn every_cut_is_a_diagnostic_or_a_whole_model() {
                 Ok(_) => {}
                 Err(problems) => {
                     n_refused += 1;
-                    assert!(problems.iter().all(|problem| problem.is_error()), "{name} cut at {end}");
+                    assert!(problems.iter().all(trainc_ir::Diagnostic::is_error), "{name} cut at {end}");
                 }
             }
         }

@@ -9,7 +9,7 @@ use trainc_ir::{Copier, Def, Diagnostic, Graph, GraphBuilder, InputRole, Op, Val
 pub(super) type Roles = BTreeMap<ValueId, InputRole>;
 
 /// The graph without dead nodes and inputs: data first, then labels, then weights in order of first use.
-pub(super) fn finish(graph: Graph, roles: &Roles) -> Graph {
+pub(super) fn finish(graph: &Graph, roles: &Roles) -> Graph {
     let mut live_values: HashSet<ValueId> = graph.outputs.iter().map(|output| output.value).collect();
     let mut live_nodes = Vec::new();
     for (id, node) in graph.nodes.iter().rev() {
@@ -19,7 +19,7 @@ pub(super) fn finish(graph: Graph, roles: &Roles) -> Graph {
         }
     }
     let mut builder = GraphBuilder::new(graph.name.clone());
-    let mut copier = Copier::new(&graph);
+    let mut copier = Copier::new(graph);
     let role = |position: usize| {
         let input = &graph.inputs[position];
         roles.get(&input.value).copied().unwrap_or(input.role)

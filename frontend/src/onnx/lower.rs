@@ -87,7 +87,7 @@ pub(super) fn lower(model: &IndexedModel, bound: &Bound, name: &str) -> Result<L
     if !problems.is_empty() {
         return Err(problems);
     }
-    let graph = finish::finish(lower.builder.finish(), &lower.roles);
+    let graph = finish::finish(&lower.builder.finish(), &lower.roles);
     let mut diagnostics = lower.diagnostics;
     let tables = finish::frequency_tables(&graph);
     let graph = finish::as_buffers(graph, &tables, &mut diagnostics);
@@ -171,7 +171,7 @@ impl Lower<'_> {
         } else {
             self.results(node, &name)
         };
-        let results = result.map_err(|fail| self.at_node(fail, &name, &node.op_type))?;
+        let results = result.map_err(|fail| self.at_node(&fail, &name, &node.op_type))?;
         self.origin = outer;
         self.builder.set_origin(self.origin.clone());
         for (output, result) in node.output.iter().zip(results) {
@@ -206,7 +206,7 @@ impl Lower<'_> {
         }
     }
 
-    fn at_node(&self, fail: Fail, name: &str, op: &str) -> Diagnostic {
+    fn at_node(&self, fail: &Fail, name: &str, op: &str) -> Diagnostic {
         let touches =
             |value: u64| fail.message.split(|c: char| !c.is_ascii_digit()).any(|number| number.parse() == Ok(value));
         let blamed: Vec<_> = self.bound.places.iter().filter(|place| place.value > 1 && touches(place.value)).collect();

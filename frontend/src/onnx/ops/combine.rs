@@ -18,7 +18,13 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
 }
 
 fn concat(lower: &mut Lower<'_>, call: &Call<'_>) -> Results {
-    let parts = call.all_inputs()?;
+    let mut parts = call.all_inputs()?;
+    // Graph editors leave scalars among the numbers of a shape.
+    if parts.iter().any(|part| lower.rank(part) == 1) {
+        for part in parts.iter_mut().filter(|part| part.known().is_some_and(|known| known.ty.rank() == 0)) {
+            *part = lower.reshape(part, &[1])?;
+        }
+    }
     let at = axis(call.int("axis", 0)?, lower.rank(&parts[0]))?;
     Ok(vec![lower.concat(&parts.iter().collect::<Vec<_>>(), at)?])
 }

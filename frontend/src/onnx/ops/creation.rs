@@ -82,7 +82,7 @@ fn range(_lower: &mut Lower<'_>, call: &Call<'_>) -> Results {
                 return Err("its bounds are not scalars".into());
             };
             let n = ((limit - start) / delta).ceil().max(0.0);
-            if !(n <= MAX_ELEMENTS as f64) {
+            if n.is_nan() || n > MAX_ELEMENTS as f64 {
                 return Err(too_long());
             }
             let values: Vec<f64> =

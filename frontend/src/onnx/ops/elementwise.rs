@@ -3,6 +3,7 @@
 use super::Rule;
 use crate::onnx::call::{Call, Fail, Operand, Results};
 use crate::onnx::code;
+use crate::onnx::constant::Const;
 use crate::onnx::emit::number_of;
 use crate::onnx::lower::Lower;
 use trainc_ir::DType;
@@ -104,7 +105,7 @@ fn pow(lower: &mut Lower<'_>, call: &Call<'_>) -> Results {
     let base = call.input(0)?;
     let dtype = lower.ty(base).dtype;
     let exponent = lower.cast(call.input(1)?, dtype)?;
-    if exponent.known().and_then(|known| known.uniform_f64()) == Some(0.5) && dtype.is_float() {
+    if exponent.known().and_then(Const::uniform_f64) == Some(0.5) && dtype.is_float() {
         let shape = lower.shape(&exponent);
         let root = lower.elementwise(E::Sqrt, &[base])?;
         let wide = crate::onnx::constant::broadcast(&[&lower.shape(&root), &shape])?;

@@ -1,14 +1,19 @@
 //! Lowering rules of ONNX's operators, one file per family.
 
+mod attention;
 mod combine;
 mod contraction;
+mod contrib;
 mod control;
+mod convolution;
 mod creation;
+mod einsum;
 mod elementwise;
 mod indexing;
 mod loss;
 mod normalization;
 mod reduction;
+mod scatter;
 mod shape;
 
 pub(super) use control::inline_function;
@@ -23,6 +28,10 @@ pub(super) type Rule = fn(&mut Lower<'_>, &Call<'_>) -> Results;
 pub(super) fn rule(domain: &str, op: &str) -> Option<Rule> {
     match domain {
         "" => [
+            attention::rule,
+            convolution::rule,
+            einsum::rule,
+            scatter::rule,
             elementwise::rule,
             shape::rule,
             indexing::rule,
@@ -36,6 +45,8 @@ pub(super) fn rule(domain: &str, op: &str) -> Option<Rule> {
         ]
         .into_iter()
         .find_map(|family| family(op)),
+        // ONNX Runtime's domain also holds fused and early forms of the default domain's operators.
+        "com.microsoft" => [contrib::rule, attention::contrib_rule].into_iter().find_map(|family| family(op)),
         _ => None,
     }
 }

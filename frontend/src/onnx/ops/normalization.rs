@@ -7,7 +7,7 @@ use crate::onnx::constant::Const;
 use crate::onnx::emit::number_of;
 use crate::onnx::lower::Lower;
 use trainc_ir::op::{Elementwise as E, Normalization as N, Random, Real, ReduceKind};
-use trainc_ir::{DType, InputRole, Type};
+use trainc_ir::{DType, InputRole, Type, ValueId};
 
 pub(super) fn rule(op: &str) -> Option<Rule> {
     Some(match op {
@@ -50,9 +50,9 @@ impl Rows {
     }
 
     /// A statistic of every row, of the shape that ONNX gives it.
-    fn statistic(&self, lower: &mut Lower<'_>, value: Operand) -> Result<Operand, Fail> {
+    fn statistic(&self, lower: &mut Lower<'_>, value: ValueId) -> Result<Operand, Fail> {
         let ones = vec![1; self.shape.len() - self.lead.len()];
-        lower.reshape(&value, &[&self.lead[..], &ones].concat())
+        lower.reshape(&value.into(), &[&self.lead[..], &ones].concat())
     }
 }
 
@@ -74,7 +74,7 @@ fn layer_norm(lower: &mut Lower<'_>, call: &Call<'_>) -> Results {
         if !call.wants(slot) {
             break;
         }
-        results.push(rows.statistic(lower, value.into())?);
+        results.push(rows.statistic(lower, value)?);
     }
     Ok(results)
 }
@@ -86,7 +86,27 @@ fn rms_norm(lower: &mut Lower<'_>, call: &Call<'_>) -> Results {
     let rows = rows(lower, x, from)?;
     let scale = rows.row(lower, call.input(1)?)?;
     let found = lower.emit(N::RmsNorm { eps }, &[&rows.x, &scale])?;
-    Ok(vec![lower.reshape(&found[0].into(), &rows.shape)?])
+    let y = lower.reshape(&found[0].into(), &rows.shape)?;
+    Ok(vec![y, rows.statistic(lower, found[1])?])
+}
+
+/// A layer norm over the last axis.
+pub(super) fn layer_norm_of(
+    lower: &mut Lower<'_>,
+    x: &Operand,
+    scale: &Operand,
+    bias: Option<&Operand>,
+    eps: f64,
+) -> Result<Operand, Fail> {
+    let ty = lower.ty(x).clone();
+    let width = *ty.shape.last().ok_or("a normalization of a scalar")?;
+    let bias = bias.cloned().unwrap_or_else(|| fill(ty.dtype, width, 0.0));
+    lower.emit_one(N::LayerNorm { eps: Real::new(eps) }, &[x, scale, &bias])
+}
+
+/// A root mean square norm over the last axis.
+pub(super) fn rms_norm_of(lower: &mut Lower<'_>, x: &Operand, scale: &Operand, eps: f64) -> Result<Operand, Fail> {
+    lower.emit_one(N::RmsNorm { eps: Real::new(eps) }, &[x, scale])
 }
 
 /// A vector of one number.
