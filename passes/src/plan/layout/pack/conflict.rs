@@ -44,6 +44,19 @@ impl Conflicts {
         &self.bits[index * self.words..][..self.words]
     }
 
+    /// The blocks that meet block `index` in time.
+    pub(super) fn neighbours(&self, index: usize) -> Vec<u32> {
+        let mut neighbours = Vec::new();
+        for (base, &word) in (0u32..).step_by(64).zip(self.row(index)) {
+            let mut word = word;
+            while word != 0 {
+                neighbours.push(base + word.trailing_zeros());
+                word &= word - 1;
+            }
+        }
+        neighbours
+    }
+
     /// How many blocks meet block `index` in time.
     pub(super) fn degree(&self, index: usize) -> u64 {
         self.row(index).iter().map(|word| u64::from(word.count_ones())).sum()

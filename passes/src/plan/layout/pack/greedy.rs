@@ -2,7 +2,8 @@
 
 use std::cmp::Reverse;
 
-use super::conflict::{Conflicts, has};
+use super::conflict::has;
+use super::group::Group;
 use super::problem::{Block, Load, slot_range};
 
 /// Offsets of the blocks of one group and the end of the highest.
@@ -12,11 +13,10 @@ pub(super) struct Placed {
     pub(super) height: u64,
 }
 
-/// Places the blocks of one group at or above `base`, stopping at a height of `target` or below.
-pub(super) fn pack_group(blocks: &[&Block], base: u64, target: u64, steps: &mut u64) -> Placed {
-    let group = Group { blocks, conflicts: Conflicts::new(blocks), base };
+/// The best of several orders, improved as long as `steps` last. Stops at a height of `target` or below.
+pub(super) fn pack_greedily(group: &Group<'_>, target: u64, steps: &mut u64) -> Placed {
     let mut best: Option<(Placed, Vec<usize>)> = None;
-    for order in orders(&group) {
+    for order in orders(group) {
         let placed = group.first_fit(&order, steps);
         if best.as_ref().is_none_or(|(best, _)| placed.height < best.height) {
             best = Some((placed, order));
@@ -27,15 +27,8 @@ pub(super) fn pack_group(blocks: &[&Block], base: u64, target: u64, steps: &mut 
         }
     }
     let (mut best, mut order) = best.expect("there is at least one order");
-    promote(&group, &mut best, &mut order, target, steps);
+    promote(group, &mut best, &mut order, target, steps);
     best
-}
-
-/// The blocks of one group with what is known about them.
-struct Group<'a> {
-    blocks: &'a [&'a Block],
-    conflicts: Conflicts,
-    base: u64,
 }
 
 impl Group<'_> {

@@ -10,10 +10,15 @@
 //!    groups that never meet in time are packed one by one ([`split`](self::split)); both lose nothing.
 //! 2. First-fit placement over several static orders, the best of which is improved by moving the
 //!    buffers that stick out to the front ([`greedy`](self::greedy)).
+//! 3. In groups of moderate size without fixed buffers: exact search for lower and lower heights
+//!    ([`search`](self::search)), with several orders in turn and ever larger budgets.
 
 mod conflict;
 mod greedy;
+mod group;
 mod problem;
+mod search;
+mod slots;
 mod split;
 
 #[cfg(test)]
@@ -64,7 +69,7 @@ impl Item {
 /// How hard [`pack`] tries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackOptions {
-    /// The work that may be spent, in elementary steps. A few ten million are a second or less. At
+    /// The work that may be spent, in elementary steps. A thousand million take about a second. At
     /// least one placement is always made, whatever it takes.
     pub steps: u64,
     /// A height that is good enough, such as the capacity left: at or below it the packer stops.

@@ -18,6 +18,11 @@ impl Block {
         Block { size: item.footprint(), align: item.align.max(1), lives: joined(&item.lives), fixed: item.fixed }
     }
 
+    /// The lowest place at or above an offset.
+    pub(super) fn raised(&self, offset: u64) -> u64 {
+        offset.checked_next_multiple_of(self.align).unwrap_or(u64::MAX)
+    }
+
     /// Where the block ends at the lowest.
     pub(super) fn least_end(&self) -> u64 {
         self.fixed.unwrap_or(0).saturating_add(self.size)

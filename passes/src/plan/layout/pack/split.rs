@@ -1,6 +1,6 @@
 //! Splitting a packing into independent groups, without loss.
 
-use super::greedy;
+use super::group::pack_group;
 use super::problem::Block;
 
 /// Rounds of stripping and splitting; deeper nests are left to the placement.
@@ -27,7 +27,7 @@ pub(super) fn pack_blocks(blocks: &[Block], target: u64, steps: u64) -> Vec<u64>
             let (bottom, rest) = always_alive(blocks, &ids);
             if bottom.is_empty() || group.rounds == MAX_ROUNDS {
                 let chosen: Vec<&Block> = ids.iter().map(|&id| &blocks[id]).collect();
-                let packed = greedy::pack_group(&chosen, group.base, target, &mut steps);
+                let packed = pack_group(&chosen, group.base, target, &mut steps);
                 target = target.max(packed.height);
                 for (&id, offset) in ids.iter().zip(packed.offsets) {
                     offsets[id] = offset;
