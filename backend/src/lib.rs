@@ -2,9 +2,16 @@
 //!
 //! Start reading at `host/`: the kernels of the host device, which is also the oracle that every other device is held to.
 
+mod emit;
 mod host;
+mod run;
 mod request;
 
+pub use emit::{EMIT_CODES, plan_to_json, plan_to_protobuf, read_plan, summary_to_json, write_files};
+pub use host::{Context, Fault, InterpretError, Tensor, interpret};
+pub use run::{
+    Batches, Corpora, Interleaving, Job, JobOptions, RunError, StepReport, TokenWidth, TrainOptions, WeightLoader, train,
+};
 pub use request::{
     KubernetesOptions, PlacementRequest, REQUEST_CODES, RequestGroup, SlurmOptions, kubernetes_manifest, slurm_script,
 };

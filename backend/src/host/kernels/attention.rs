@@ -363,7 +363,10 @@ mod tests {
             Case::new(causal(2), Some(vec![1, 1, 5, 7])),
             Case::new(causal(-2), None),
             Case::new(BASE, Some(vec![2, 1, 1, 7])),
-            Case::new(Attention { queries: 130, keys: 130, causal_offset: Some(0), ..BASE }, Some(vec![1, 4, 130, 130])),
+            Case::new(
+                Attention { queries: 130, keys: 130, causal_offset: Some(0), ..BASE },
+                Some(vec![1, 4, 130, 130]),
+            ),
         ]
     }
 

@@ -8,13 +8,8 @@ use super::walk::{Walk, broadcast_strides, strides};
 pub(crate) type View<'a, T> = (&'a [T], &'a [usize]);
 
 /// `out[i] = f(a[i], b[i])`, both operands broadcast to `shape`.
-pub(crate) fn zip<A, B, O>(
-    a: View<'_, A>,
-    b: View<'_, B>,
-    out: &mut [O],
-    shape: &[usize],
-    f: impl Fn(A, B) -> O + Sync,
-) where
+pub(crate) fn zip<A, B, O>(a: View<'_, A>, b: View<'_, B>, out: &mut [O], shape: &[usize], f: impl Fn(A, B) -> O + Sync)
+where
     A: Copy + Sync,
     B: Copy + Sync,
     O: Send,
@@ -22,10 +17,7 @@ pub(crate) fn zip<A, B, O>(
     if out.is_empty() {
         return;
     }
-    let walk = Walk::new(
-        shape,
-        [&strides(shape), &broadcast_strides(a.1, shape), &broadcast_strides(b.1, shape)],
-    );
+    let walk = Walk::new(shape, [&strides(shape), &broadcast_strides(a.1, shape), &broadcast_strides(b.1, shape)]);
     if walk.outer() == 1 {
         let [_, a_step, b_step] = walk.inner_strides();
         parallel::pieces(out, parallel::PIECE, |start, out| {
@@ -47,14 +39,7 @@ pub(crate) fn zip<A, B, O>(
 }
 
 /// One innermost loop; an operand's step is 1, or 0 where it is broadcast.
-fn row<A: Copy, B: Copy, O>(
-    a: &[A],
-    a_step: isize,
-    b: &[B],
-    b_step: isize,
-    out: &mut [O],
-    f: &impl Fn(A, B) -> O,
-) {
+fn row<A: Copy, B: Copy, O>(a: &[A], a_step: isize, b: &[B], b_step: isize, out: &mut [O], f: &impl Fn(A, B) -> O) {
     let n = out.len();
     match (a_step, b_step) {
         (0, 0) => {

@@ -6,8 +6,8 @@
 
 mod float;
 mod parallel;
-mod walk;
 mod vector;
+mod walk;
 
 pub(crate) mod attention;
 pub(crate) mod binary;
@@ -27,3 +27,4 @@ pub(crate) mod unary;
 pub(crate) mod unary_grad;
 
 pub(crate) use float::Float;
+pub(crate) use gather::IndexOutOfRange;

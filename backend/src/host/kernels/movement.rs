@@ -43,13 +43,7 @@ const TILE: usize = 16;
 const STRIPE: usize = 64;
 
 /// Copies every element of `shape` from one window to another; the places written are distinct.
-pub(crate) fn copy<T: Copy + Send + Sync>(
-    src: &[T],
-    from: &Window,
-    out: &mut [T],
-    to: &Window,
-    shape: &[usize],
-) {
+pub(crate) fn copy<T: Copy + Send + Sync>(src: &[T], from: &Window, out: &mut [T], to: &Window, shape: &[usize]) {
     if shape.contains(&0) {
         return;
     }

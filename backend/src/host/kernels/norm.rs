@@ -74,12 +74,7 @@ pub(crate) fn layer_norm_input_grad<T: Float>(
 }
 
 /// Gradient of layer normalization with respect to its weight: rows of `dy * (x - mean) * rstd`, summed.
-pub(crate) fn layer_norm_weight_grad<T: Float>(
-    x: &[T],
-    stats: &RowStats<'_, T>,
-    dy: &[T],
-    dweight: &mut [T],
-) {
+pub(crate) fn layer_norm_weight_grad<T: Float>(x: &[T], stats: &RowStats<'_, T>, dy: &[T], dweight: &mut [T]) {
     let width = dweight.len();
     sum_rows(dweight, dy.len() / width.max(1), |row, first, len, sums| {
         let at = row * width + first;
@@ -215,8 +210,8 @@ fn sum_rows<T: Float>(out: &mut [T], n_rows: usize, add: impl Fn(usize, usize, u
 #[cfg(test)]
 mod tests {
     use super::{
-        RowStats, bias_grad, layer_norm, layer_norm_input_grad, layer_norm_weight_grad, rms_norm,
-        rms_norm_input_grad, rms_norm_weight_grad,
+        RowStats, bias_grad, layer_norm, layer_norm_input_grad, layer_norm_weight_grad, rms_norm, rms_norm_input_grad,
+        rms_norm_weight_grad,
     };
 
     const ROWS: usize = 70;

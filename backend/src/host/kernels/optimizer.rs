@@ -29,13 +29,7 @@ pub(crate) struct Step {
 }
 
 /// One AdamW step in PyTorch's order of operations; updates the parameter and both moments in place.
-pub(crate) fn adamw<T: Float>(
-    config: &AdamW,
-    step: Step,
-    param: &mut [T],
-    grad: &[T],
-    (m, v): (&mut [T], &mut [T]),
-) {
+pub(crate) fn adamw<T: Float>(config: &AdamW, step: Step, param: &mut [T], grad: &[T], (m, v): (&mut [T], &mut [T])) {
     let correction1 = 1.0 - libm::pow(config.beta1, step.number);
     let correction2 = 1.0 - libm::pow(config.beta2, step.number);
     let keep = T::of(1.0 - step.rate * config.weight_decay);

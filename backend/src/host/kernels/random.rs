@@ -10,12 +10,7 @@ pub(crate) fn philox(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     for _ in 0..10 {
         let low = u64::from(a) * 0xD251_1F53;
         let high = u64::from(c) * 0xCD9E_8D57;
-        (a, b, c, d) = (
-            (high >> 32) as u32 ^ b ^ k0,
-            high as u32,
-            (low >> 32) as u32 ^ d ^ k1,
-            low as u32,
-        );
+        (a, b, c, d) = ((high >> 32) as u32 ^ b ^ k0, high as u32, (low >> 32) as u32 ^ d ^ k1, low as u32);
         k0 = k0.wrapping_add(0x9E37_79B9);
         k1 = k1.wrapping_add(0xBB67_AE85);
     }

@@ -128,11 +128,8 @@ fn one<T: Copy, M: Monoid<T>>(x: &[T], folded: &Walk<1>) -> T {
     let mut total = M::EMPTY;
     folded.visit(0, folded.outer(), |_, [at]| {
         let x = &x[at as usize..];
-        let part = if step == 1 {
-            fold::<T, M>(&x[..n])
-        } else {
-            (0..n).map(|i| x[i * step]).fold(M::EMPTY, M::combine)
-        };
+        let part =
+            if step == 1 { fold::<T, M>(&x[..n]) } else { (0..n).map(|i| x[i * step]).fold(M::EMPTY, M::combine) };
         total = M::combine(total, part);
     });
     total

@@ -18,11 +18,7 @@ pub(crate) struct AxisView {
 impl AxisView {
     /// Looks at `axis` of `shape`.
     pub(crate) fn new(shape: &[usize], axis: usize) -> Self {
-        Self {
-            outer: shape[..axis].iter().product(),
-            len: shape[axis],
-            inner: shape[axis + 1..].iter().product(),
-        }
+        Self { outer: shape[..axis].iter().product(), len: shape[axis], inner: shape[axis + 1..].iter().product() }
     }
 }
 

@@ -13,9 +13,7 @@ pub(super) fn strides(shape: &[usize]) -> Vec<isize> {
 pub(super) fn broadcast_strides(from: &[usize], to: &[usize]) -> Vec<isize> {
     let lead = to.len() - from.len();
     let own = strides(from);
-    (0..to.len())
-        .map(|axis| if axis < lead || from[axis - lead] == 1 { 0 } else { own[axis - lead] })
-        .collect()
+    (0..to.len()).map(|axis| if axis < lead || from[axis - lead] == 1 { 0 } else { own[axis - lead] }).collect()
 }
 
 /// Loops over a shape with the strides of `N` operands, neighbouring axes merged where every operand allows it.
@@ -36,9 +34,8 @@ impl<const N: usize> Walk<N> {
                 continue;
             }
             let step = std::array::from_fn(|i| operands[i][axis]);
-            let merges = strides
-                .last()
-                .is_some_and(|outer: &[isize; N]| (0..N).all(|i| outer[i] == step[i] * dim as isize));
+            let merges =
+                strides.last().is_some_and(|outer: &[isize; N]| (0..N).all(|i| outer[i] == step[i] * dim as isize));
             if merges {
                 let last = dims.len() - 1;
                 dims[last] *= dim;

@@ -1,0 +1,58 @@
+//! What can go wrong when a plan runs.
+
+use crate::host::Fault;
+use std::fmt;
+
+/// Why a run stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunError {
+    /// The plan cannot be executed as it stands; `trainc verify` says more.
+    Plan(String),
+    /// The machine has not the memory of a rank's arena.
+    Memory {
+        /// The rank.
+        rank: usize,
+        /// Size of its arena.
+        bytes: u64,
+    },
+    /// A weight is missing or does not fit.
+    Weight(String),
+    /// The data do not fit the plan.
+    Data(String),
+    /// A kernel failed.
+    Kernel {
+        /// The rank.
+        rank: usize,
+        /// The segment.
+        segment: String,
+        /// The operator.
+        op: &'static str,
+        /// Why it failed.
+        fault: Fault,
+    },
+    /// Every rank waits for another.
+    Deadlock(Vec<String>),
+    /// The two sides of a transfer do not agree.
+    Transfer(String),
+    /// Another rank failed first.
+    Aborted,
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plan(message) => write!(f, "the plan cannot be executed: {message}"),
+            Self::Memory { rank, bytes } => {
+                write!(f, "the machine cannot hold the arena of rank {rank}, {bytes} bytes")
+            }
+            Self::Weight(message) | Self::Data(message) | Self::Transfer(message) => f.write_str(message),
+            Self::Kernel { rank, segment, op, fault } => {
+                write!(f, "rank {rank}, segment `{segment}`, operator `{op}`: {fault}")
+            }
+            Self::Deadlock(waits) => write!(f, "the ranks wait for each other: {}", waits.join("; ")),
+            Self::Aborted => f.write_str("another rank failed"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}

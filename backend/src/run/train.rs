@@ -1,0 +1,32 @@
+//! The training loop.
+
+use super::error::RunError;
+use super::job::{Batches, Interleaving, Job, StepReport};
+
+/// How to train.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TrainOptions {
+    /// Number of steps.
+    pub steps: u32,
+    /// Learning rate of every step.
+    pub learning_rate: f64,
+}
+
+/// Runs the steps and reports each of them; the callback returns whether to go on.
+///
+/// # Errors
+/// The first step that fails ends the run.
+pub fn train(
+    job: &mut Job<'_>,
+    batches: &mut dyn Batches,
+    options: &TrainOptions,
+    on_step: &mut dyn FnMut(&StepReport) -> bool,
+) -> Result<(), RunError> {
+    for _ in 0..options.steps {
+        let report = job.step(batches, options.learning_rate, Interleaving::Threads)?;
+        if !on_step(&report) {
+            break;
+        }
+    }
+    Ok(())
+}

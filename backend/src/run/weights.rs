@@ -1,0 +1,47 @@
+//! Weights of a run: the model's own where a loader has them, else a seeded initialization.
+//!
+//! The initialization depends on the seed, on the parameter's position in the plan and on its shape alone:
+//! a parameter whose name ends in `bias` or `beta` is zero; another one of rank 1 (the weight of a normalization) is one;
+//! everything else is normal with deviation 0.02, as in GPT-2. Tables that are not trained have no such default.
+
+use super::error::RunError;
+use crate::host::{Site, Tensor, normal};
+use trainc_ir::DType;
+use trainc_ir::plan::PlanParameter;
+
+/// Gives the value of a weight: its bytes in the plan's type, little-endian, or `None` to have it initialized.
+pub type WeightLoader<'a> = dyn FnMut(&PlanParameter) -> Result<Option<Vec<u8>>, String> + 'a;
+
+/// A site number that no random operator of a model uses.
+const INIT_SITE: u32 = u32::MAX;
+
+/// The initial value of the parameter at position `index` of the plan.
+pub(super) fn initial(
+    parameter: &PlanParameter,
+    index: usize,
+    seed: u64,
+    load: &mut WeightLoader<'_>,
+) -> Result<Tensor, RunError> {
+    let PlanParameter { name, ty, trained, holders: _ } = parameter;
+    if let Some(bytes) = load(parameter).map_err(|why| RunError::Weight(format!("weight `{name}`: {why}")))? {
+        let found = bytes.len();
+        return Tensor::from_bytes(ty.clone(), &bytes).ok_or_else(|| {
+            RunError::Weight(format!("weight `{name}`: expected {} bytes for {ty}, found {found}", ty.bytes()))
+        });
+    }
+    if !ty.dtype.is_float() || (!trained && ty.rank() != 1) {
+        return Err(RunError::Weight(format!(
+            "the table `{name}` is not trained and the model carries no values for it; export the model with them"
+        )));
+    }
+    let mut wide = vec![0.0f32; ty.elements() as usize];
+    if name.ends_with("bias") || name.ends_with("beta") {
+    } else if ty.rank() <= 1 {
+        wide.fill(1.0);
+    } else {
+        normal(Site { seed, step: index as u32, site: INIT_SITE }, 0.02, &mut wide);
+    }
+    let bytes = wide.iter().flat_map(|&x| trainc_ir::op::encode_f64(ty.dtype, f64::from(x)));
+    debug_assert_ne!(ty.dtype, DType::Bool);
+    Ok(Tensor::from_bytes(ty.clone(), &bytes.collect::<Vec<u8>>()).expect("one element was encoded for each place"))
+}
