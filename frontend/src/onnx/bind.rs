@@ -137,7 +137,14 @@ impl Binder<'_> {
         let shape: Vec<Option<u64>> =
             dims.iter().enumerate().map(|(axis, dim)| self.dimension(name, axis, dim)).collect();
         if let Some(shape) = shape.into_iter().collect::<Option<Vec<u64>>>() {
-            self.bound.types.insert(name.clone(), Type::new(dtype, shape));
+            let ty = Type::new(dtype, shape);
+            match super::emit::check_size(&ty) {
+                Ok(()) => drop(self.bound.types.insert(name.clone(), ty)),
+                Err(fail) => {
+                    let text = format!("input `{name}`: {}", fail.message);
+                    self.problems.push(at_input(Diagnostic::error(code::IMPOSSIBLE_BINDING, text), name));
+                }
+            }
         }
     }
 

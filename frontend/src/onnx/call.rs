@@ -1,7 +1,7 @@
 //! One node with its operands, as the lowering rules see it, and how a rule says that it cannot.
 
 use super::code;
-use super::constant::Const;
+use super::constant::{Const, MAX_ELEMENTS};
 use onnx_protobuf::attribute_proto::AttributeType;
 use onnx_protobuf::{AttributeProto, GraphProto, NodeProto, TensorProto};
 use std::rc::Rc;
@@ -104,9 +104,13 @@ impl Call<'_> {
 
     /// An operand that must be known at compile time.
     pub(super) fn known(&self, slot: usize, what: &str) -> Result<&Const, Fail> {
-        self.input(slot)?.known().ok_or_else(|| {
+        let known = self.input(slot)?.known().ok_or_else(|| {
             Fail::new(code::DATA_DEPENDENT, format!("its {what} (input {slot}) is known only at run time"))
-        })
+        })?;
+        if known.ty.elements() > MAX_ELEMENTS {
+            return Err(Fail::form(format!("its {what} (input {slot}) of type {} is too large", known.ty)));
+        }
+        Ok(known)
     }
 
     /// An operand that may be left out, and is known at compile time where it is there.

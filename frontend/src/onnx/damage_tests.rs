@@ -1,10 +1,10 @@
 //! Tests of reading and indexing on whole files: small real models, cut, flipped, and hostile ones.
 
-use super::ModelBytes;
 use super::index::index_model;
 use super::read::{RawModel, read_bytes, read_file};
+use super::{Bindings, ModelBytes, OnnxModel};
 use std::path::PathBuf;
-use trainc_ir::Diagnostics;
+use trainc_ir::{Diagnostics, ModelSource};
 
 fn testdata(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../testdata/frontend/onnx").join(name)
@@ -64,7 +64,10 @@ fn flipped_bytes_never_panic() {
                 let at = usize::try_from(random() % bytes.len() as u64).unwrap();
                 damaged[at] = random() as u8;
             }
-            let _ = read(damaged).and_then(index_model);
+            let _ = read(damaged.clone()).and_then(index_model);
+            let bytes = ModelBytes::from_vec(PathBuf::from("m.onnx"), damaged);
+            let bindings = Bindings::parse("*=3").unwrap();
+            let _ = OnnxModel::from_bytes(bytes, bindings).and_then(|model| model.lower(None));
         }
     }
 }

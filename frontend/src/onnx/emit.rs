@@ -77,7 +77,9 @@ impl Lower<'_> {
     /// Any operator on values of the graph.
     pub(super) fn emit(&mut self, op: impl Into<Op>, inputs: &[&Operand]) -> Result<Vec<ValueId>, Fail> {
         let values = inputs.iter().map(|input| self.value(input)).collect::<Result<Vec<_>, _>>()?;
-        Ok(self.builder.add(op, &values)?)
+        let results = self.builder.add(op, &values)?;
+        results.iter().try_for_each(|&result| check_size(self.builder.ty(result)))?;
+        Ok(results)
     }
 
     /// Any operator of one result on values of the graph.
@@ -94,6 +96,7 @@ impl Lower<'_> {
         }
         let shapes: Vec<Vec<u64>> = inputs.iter().map(|input| self.shape(input)).collect();
         let shape = broadcast(&shapes.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+        check_size(&Type::new(self.ty(inputs[0]).dtype, shape.clone()))?;
         let values = inputs.iter().map(|input| self.small_value(input)).collect::<Result<Vec<_>, _>>()?;
         let result = self.builder.one(op, &values)?;
         self.broadcast(&result.into(), &shape)
@@ -146,6 +149,7 @@ impl Lower<'_> {
         if own == shape {
             return Ok(x.clone());
         }
+        check_size(&Type::new(self.ty(x).dtype, shape))?;
         if broadcast(&[&own, shape])? != shape {
             return Err(format!("shape {own:?} does not broadcast to {shape:?}").into());
         }
@@ -236,6 +240,14 @@ impl Lower<'_> {
         let a = self.broadcast(a, &[&lead, &left[left.len() - 2..]].concat())?;
         let b = self.broadcast(b, &[&lead, &right[right.len() - 2..]].concat())?;
         self.emit_one(op, &[&a, &b])
+    }
+}
+
+/// The IR admits only types whose size in bytes fits in 63 bits; beyond a petabyte nothing is meant.
+pub(super) fn check_size(ty: &Type) -> Result<(), Fail> {
+    match ty.checked_elements() {
+        Some(n) if n < 1 << 47 => Ok(()),
+        Some(_) | None => Err(format!("a value of type {ty} is larger than any memory").into()),
     }
 }
 

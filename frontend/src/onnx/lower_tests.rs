@@ -4,7 +4,7 @@ use super::{Bindings, ModelBytes, OnnxModel};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use trainc_ir::op::Creation;
-use trainc_ir::{Diagnostics, Graph, InputRole, Lowered, ModelSource, Op, OutputRole};
+use trainc_ir::{Diagnostics, Graph, InputRole, Lowered, ModelSource, Op, OutputRole, Severity};
 
 fn model(name: &str, bindings: &str) -> OnnxModel {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../testdata/models").join(name);
@@ -150,4 +150,34 @@ fn impossible_bindings_name_the_symbol_and_both_numbers() {
     let open = lower("gpt2.onnx", "batch=2").unwrap_err();
     assert_eq!(open[0].message, "dimension `seq` (axis 1 of input `input_ids`) is not bound");
     assert!(open[0].help.as_deref().unwrap().contains("--bind seq=N"));
+}
+
+#[test]
+fn other_families_lower_from_both_exporters() {
+    let names = ["bert", "bert_cls", "llama", "mixtral", "t5", "vit"];
+    for name in names.iter().flat_map(|name| [format!("{name}.onnx"), format!("{name}_torchscript.onnx")]) {
+        let lowered = lower(&name, "*=4").unwrap();
+        assert!(!lowered.diagnostics.iter().any(|remark| remark.severity > Severity::Note), "{name}");
+        let graph = trainc_ir::verify(lowered.graph).map_err(|(_, errors)| errors).unwrap();
+        // All but LLaMA were exported with their loss.
+        let labels: &[&str] = if name.starts_with("llama") { &[] } else { &["labels"] };
+        assert_eq!(inputs(&graph, InputRole::Label), labels, "{name}");
+    }
+}
+
+#[test]
+fn frequency_tables_are_not_trained() {
+    let lowered = lower("llama.onnx", "batch=1,seq=8").unwrap();
+    assert_eq!(inputs(&lowered.graph, InputRole::Buffer), ["model.rotary_emb.inv_freq"]);
+    assert_eq!(lowered.diagnostics.len(), 1);
+    assert_eq!(lowered.diagnostics[0].code, "E0129");
+}
+
+#[test]
+fn unknown_operators_are_reported_all_at_once_with_counts() {
+    let problems = lower("resnet_torchscript.onnx", "*=4").unwrap_err();
+    let found: Vec<_> = problems.iter().map(|problem| problem.message.as_str()).collect();
+    assert!(found.contains(&"operator `MaxPool` is not supported (nodes: 1)"), "{found:?}");
+    assert!(found.contains(&"operator `GlobalAveragePool` is not supported (nodes: 1)"), "{found:?}");
+    assert!(problems.iter().all(|problem| problem.code == "E0120" && problem.notes[0].contains("/resnet/")));
 }

@@ -51,7 +51,7 @@ impl Weight {
                 tensor_error(code::BAD_TENSOR, name, format!("tensor `{name}` has a negative dimension in {dims:?}"))
             })?;
         let ty = Type::new(dtype, shape);
-        let fits = ty.checked_elements().is_some_and(|n| n < (1 << 63) / dtype.bytes());
+        let fits = ty.checked_elements().is_some_and(|n| n < 1 << 47);
         if !fits {
             let message = format!("tensor `{name}` of type {ty} is larger than any memory");
             return Err(tensor_error(code::BAD_TENSOR, name, message));

@@ -4,6 +4,7 @@ use super::Rule;
 use crate::onnx::call::{Call, Fail, Operand, Results, axis};
 use crate::onnx::code;
 use crate::onnx::constant::Const;
+use crate::onnx::emit::check_size;
 use crate::onnx::lower::Lower;
 use trainc_ir::op::{Movement, Real};
 
@@ -52,7 +53,7 @@ fn split(lower: &mut Lower<'_>, call: &Call<'_>) -> Results {
             (0..n).map(|i| part.min(shape[at].saturating_sub(i * part))).collect()
         }
     };
-    if sizes.iter().sum::<u64>() != shape[at] {
+    if sizes.iter().try_fold(0u64, |sum, &size| sum.checked_add(size)) != Some(shape[at]) {
         return Err(format!("parts {sizes:?} do not add up to axis {at} of {shape:?}").into());
     }
     if x.known().is_some() {
@@ -102,8 +103,8 @@ fn pad(lower: &mut Lower<'_>, call: &Call<'_>) -> Results {
     let (mut low, mut high) = (vec![0u64; rank], vec![0u64; rank]);
     for (i, &at) in which.iter().enumerate() {
         let (before, after) = (amounts[i], amounts[i + which.len()]);
-        starts[at] = (-before).max(0).min(ends[at]);
-        ends[at] = (ends[at] - (-after).max(0)).max(starts[at]);
+        starts[at] = before.saturating_neg().max(0).min(ends[at]);
+        ends[at] = (ends[at] - after.saturating_neg().max(0)).max(starts[at]);
         (low[at], high[at]) = (before.max(0) as u64, after.max(0) as u64);
     }
     let cut = lower.slice(x, &starts, &ends, &vec![1; rank])?;
@@ -122,11 +123,12 @@ fn pad_known(lower: &mut Lower<'_>, x: Operand, low: &[u64], high: &[u64], value
     for at in 0..low.len() {
         let mut ty = lower.ty(&result).clone();
         let scalar = crate::onnx::emit::number_of(ty.dtype, value);
-        let mut border = |amount: u64| {
+        let mut border = |amount: u64| -> Result<Option<Operand>, Fail> {
             ty.shape[at] = amount;
-            scalar.known().map(|scalar| Operand::from(Const::splat(ty.clone(), scalar)))
+            check_size(&ty)?;
+            Ok(scalar.known().map(|scalar| Operand::from(Const::splat(ty.clone(), scalar))))
         };
-        let (before, after) = (border(low[at]), border(high[at]));
+        let (before, after) = (border(low[at])?, border(high[at])?);
         let parts: Vec<&Operand> = before.iter().chain([&result]).chain(after.iter()).collect();
         result = lower.concat(&parts, at)?;
     }
@@ -151,7 +153,7 @@ fn tile(lower: &mut Lower<'_>, call: &Call<'_>) -> Results {
         }
         apart.push(dim);
         wide.push(dim);
-        target.push(dim * n);
+        target.push(dim.checked_mul(n).ok_or("its repeats are too large")?);
     }
     let apart = lower.reshape(x, &apart)?;
     let wide = lower.broadcast(&apart, &wide)?;

@@ -4,7 +4,7 @@ use super::Rule;
 use crate::onnx::call::{Call, Fail, Operand, Results};
 use crate::onnx::code;
 use crate::onnx::constant::{Const, Data, MAX_ELEMENTS, round};
-use crate::onnx::emit::number_of;
+use crate::onnx::emit::{check_size, number_of};
 use crate::onnx::lower::Lower;
 use trainc_ir::op::Elementwise as E;
 use trainc_ir::{DType, Type};
@@ -53,7 +53,9 @@ fn constant_of_shape(lower: &mut Lower<'_>, call: &Call<'_>) -> Results {
     if !value.is_uniform() {
         return Err("its value is not one element".into());
     }
-    Ok(vec![Const::splat(Type::new(value.ty.dtype, shape), value).into()])
+    let ty = Type::new(value.ty.dtype, shape);
+    check_size(&ty)?;
+    Ok(vec![Const::splat(ty, value).into()])
 }
 
 fn range(_lower: &mut Lower<'_>, call: &Call<'_>) -> Results {
@@ -74,7 +76,7 @@ fn range(_lower: &mut Lower<'_>, call: &Call<'_>) -> Results {
                 * i128::from(delta.signum())
                 * ((span.abs() + i128::from(delta.unsigned_abs()) - 1) / i128::from(delta.unsigned_abs()));
             let n = u64::try_from(n.max(0)).ok().filter(|&n| n <= MAX_ELEMENTS).ok_or_else(too_long)?;
-            let values = (0..n as i64).map(|i| start + i * delta).collect();
+            let values = (0..n as i64).map(|i| start.wrapping_add(i.wrapping_mul(delta))).collect();
             Const::new(Type::new(dtype, [n]), vec![n], Data::Int(values))
         }
         (Data::Float(start), Data::Float(limit), Data::Float(delta)) => {
