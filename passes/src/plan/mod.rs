@@ -19,6 +19,7 @@ mod planner;
 pub mod profile;
 mod program;
 mod segments;
+pub mod simulate;
 mod stage;
 
 pub use build::PlacedStage;

@@ -6,6 +6,7 @@
 //! unless more than [`WIDTH`] points are left after a stage, which the result says.
 
 mod infeasible;
+mod limits;
 mod objective;
 mod search;
 mod stage_cost;
@@ -25,10 +26,10 @@ use trainc_ir::{Cluster, NodeGroupId};
 use super::profile::UnitProfile;
 
 /// Points of the search that are kept after each stage.
-pub const WIDTH: usize = 100_000;
+pub const WIDTH: usize = 20_000;
 
 /// Points that are kept in the first, quick search, which gives the second its ceiling.
-const QUICK_WIDTH: usize = 500;
+const QUICK_WIDTH: usize = 200;
 
 /// The most stages that are tried where the number is free.
 pub const MAX_STAGES: u32 = 64;
@@ -164,7 +165,7 @@ pub fn partition(
     let mut found: Vec<(usize, Option<Found>)> = Vec::new();
     for &n_stages in &candidates {
         time.set_stages(n_stages);
-        let ceiling = best.saturating_mul(2);
+        let ceiling = best.saturating_add(best / 4);
         let may_win = time.least(n_stages, &limits) <= ceiling;
         let quick = may_win.then(|| search(&space(&costs, &limits, n_stages, QUICK_WIDTH, ceiling), &time));
         best = best.min(quick.as_ref().and_then(|f| f.solutions.first()).map_or(u64::MAX, |(step, _)| *step));

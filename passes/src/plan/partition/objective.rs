@@ -1,6 +1,7 @@
 //! What partitioning minimizes: the time of a step, or, to explain a failure, memory.
 
-use super::search::{Objective, Point};
+use super::limits::Limits;
+use super::search::{Left, Objective, Point};
 use super::stage_cost::{Shared, StageCosts};
 use super::{PartitionOptions, in_flight};
 use crate::plan::cost;
@@ -8,9 +9,6 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use trainc_ir::NodeGroupId;
 use trainc_ir::id::Id;
-
-/// The scale of speeds: a GPU of the fastest group.
-const FASTEST: u64 = 1 << 20;
 
 /// The predicted time of a step with `m` micro-batches on stages of times `t` (forward, backward and recomputation),
 /// once-per-step times `u` (update and exchange of shared gradients) and transfer times `c` between stages:
@@ -29,14 +27,7 @@ pub(super) struct StepTime<'a> {
     costs: &'a StageCosts<'a>,
     options: &'a PartitionOptions,
     n_stages: usize,
-    /// By group: [`FASTEST`] times the least time of all units on any group, over the time on it.
-    speeds: Vec<u64>,
-    /// By first unit: the least summed time from there on.
-    least_sum: Vec<u64>,
-    /// By first unit: the least summed product of time and speed from there on.
-    least_work: Vec<u128>,
-    /// By first unit: the least time of the slowest unit from there on.
-    least_peak: Vec<u64>,
+    limits: Limits,
     /// Points by group, start and in-flight micro-batches, for every end.
     rows: RefCell<BTreeMap<(usize, usize, u64, u64), Row>>,
 }
@@ -45,31 +36,7 @@ type Row = Vec<Option<Point>>;
 
 impl<'a> StepTime<'a> {
     pub(super) fn new(costs: &'a StageCosts<'a>, options: &'a PartitionOptions, limits: &[u32]) -> Self {
-        let n_units = costs.n_units();
-        let of = |unit, group: usize| costs.least_time(unit, NodeGroupId::from_index(group));
-        let usable: Vec<usize> = (0..limits.len()).filter(|&g| limits[g] > 0).collect();
-        let whole = |group: usize| (0..n_units).try_fold(0u64, |sum, u| Some(sum.saturating_add(of(u, group)?)));
-        let totals: Vec<Option<u64>> = (0..limits.len()).map(|g| whole(g).filter(|_| limits[g] > 0)).collect();
-        let least = totals.iter().flatten().copied().min().unwrap_or(0).max(1);
-        let speed = |total: &Option<u64>| {
-            total.map_or(0, |total| {
-                let share = u128::from(FASTEST) * u128::from(least) / u128::from(total.max(1));
-                u64::try_from(share).unwrap_or(FASTEST).min(FASTEST)
-            })
-        };
-        let speeds: Vec<u64> = totals.iter().map(speed).collect();
-        let (mut least_sum, mut least_work, mut least_peak) =
-            (vec![0u64; n_units + 1], vec![0u128; n_units + 1], vec![0u64; n_units + 1]);
-        for unit in (0..n_units).rev() {
-            let times = || usable.iter().filter_map(|&g| of(unit, g).map(|time| (g, time)));
-            let time = times().map(|(_, time)| time).min().unwrap_or(0);
-            let work = times().map(|(g, time)| u128::from(time) * u128::from(speeds[g])).min().unwrap_or(0);
-            least_sum[unit] = least_sum[unit + 1].saturating_add(time);
-            least_work[unit] = least_work[unit + 1].saturating_add(work);
-            least_peak[unit] = least_peak[unit + 1].max(time);
-        }
-        let rows = RefCell::new(BTreeMap::new());
-        Self { costs, options, n_stages: 0, speeds, least_sum, least_work, least_peak, rows }
+        Self { costs, options, n_stages: 0, limits: Limits::new(costs, limits), rows: RefCell::new(BTreeMap::new()) }
     }
 
     /// The same for another number of stages.
@@ -82,15 +49,11 @@ impl<'a> StepTime<'a> {
 
     /// A lower bound of the step time with that many stages on at most so many GPUs of each group.
     pub(super) fn least(&self, n_stages: usize, limits: &[u32]) -> u64 {
-        let mut gpus: Vec<(u64, u64)> = self.speeds.iter().zip(limits).map(|(&s, &n)| (s, u64::from(n))).collect();
-        gpus.sort_unstable_by(|a, b| b.cmp(a));
-        let (mut left, mut speed) = (n_stages as u64, 0u64);
-        for (of, n) in gpus {
-            let n = n.min(left);
-            speed = speed.saturating_add(of.saturating_mul(n));
-            left -= n;
-        }
-        self.bound(Point::default(), 0, n_stages, speed)
+        self.bound(Point::default(), 0, &Left { n_stages, free: limits.to_vec() })
+    }
+
+    fn least_sum(&self, point: Point, at: usize, left: &Left) -> u64 {
+        point.sum.saturating_add(self.limits.sum(at, left))
     }
 
     fn rounds(&self) -> u64 {
@@ -143,17 +106,20 @@ impl Objective for StepTime<'_> {
         Point { peak: point.peak.max(u64::try_from(round_trips).unwrap_or(u64::MAX)), sum: point.sum }
     }
 
-    fn bound(&self, point: Point, at: usize, n_left: usize, speed: u64) -> u64 {
-        if n_left == 0 {
+    fn bound(&self, point: Point, at: usize, left: &Left) -> u64 {
+        if left.n_stages == 0 {
             return point.total();
         }
-        let balanced = u64::try_from(self.least_work[at] / u128::from(speed.max(1))).unwrap_or(u64::MAX);
-        let peak = point.peak.max(self.rounds().saturating_mul(balanced.max(self.least_peak[at])));
-        peak.saturating_add(point.sum).saturating_add(self.least_sum[at])
+        let peak = point.peak.max(self.rounds().saturating_mul(self.limits.slowest(at, left)));
+        peak.saturating_add(self.least_sum(point, at, left))
     }
 
-    fn speed(&self, group: usize) -> u64 {
-        self.speeds[group]
+    fn hopeless(&self, point: Point, at: usize, left: &Left, ceiling: u64) -> bool {
+        if left.n_stages == 0 || self.rounds() == 0 || ceiling == u64::MAX {
+            return false;
+        }
+        let peak = ceiling.saturating_sub(self.least_sum(point, at, left));
+        !self.limits.holds(at, left, peak / self.rounds())
     }
 }
 
@@ -235,11 +201,11 @@ impl Objective for Bytes<'_> {
         point
     }
 
-    fn bound(&self, point: Point, _at: usize, _n_left: usize, _speed: u64) -> u64 {
+    fn bound(&self, point: Point, _at: usize, _left: &Left) -> u64 {
         point.peak
     }
 
-    fn speed(&self, _group: usize) -> u64 {
-        1
+    fn hopeless(&self, _point: Point, _at: usize, _left: &Left, _ceiling: u64) -> bool {
+        false
     }
 }

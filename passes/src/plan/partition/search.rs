@@ -20,11 +20,10 @@ pub(super) trait Objective {
     fn exchange(&self, shared: &Shared, with: usize, group: usize, same_node: bool) -> Option<u64>;
     /// The peak after a stage.
     fn after(&self, n_placed: usize, point: Point) -> Point;
-    /// A lower bound of the result from a point, with `n_left` stages to come for the units from `at` on.
-    fn bound(&self, point: Point, at: usize, n_left: usize, speed: u64) -> u64;
-    /// How fast a GPU of the group is, in the unit of the `speed` of [`Objective::bound`], which is the sum over the
-    /// fastest GPUs left.
-    fn speed(&self, group: usize) -> u64;
+    /// A lower bound of the result from a point, with the units from `at` on to come.
+    fn bound(&self, point: Point, at: usize, left: &Left) -> u64;
+    /// Whether a point cannot lead to a result of at most `ceiling`.
+    fn hopeless(&self, point: Point, at: usize, left: &Left, ceiling: u64) -> bool;
 }
 
 /// A pair of figures to be small.
@@ -39,6 +38,15 @@ impl Point {
     pub(super) fn total(self) -> u64 {
         self.peak.saturating_add(self.sum)
     }
+}
+
+/// What is left for the stages to come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Left {
+    /// Number of stages.
+    pub(super) n_stages: usize,
+    /// GPUs of each group.
+    pub(super) free: Vec<u32>,
 }
 
 /// What a search may use.
@@ -120,8 +128,6 @@ impl<T: Ord + Clone> Interned<T> {
 struct Search<'a, O> {
     space: &'a Space<'a>,
     objective: &'a O,
-    /// Groups, the fastest first.
-    by_speed: Vec<usize>,
     mixes: Interned<Vec<u32>>,
     holders: Interned<Vec<Vec<usize>>>,
     steps: Vec<Step>,
@@ -131,10 +137,8 @@ type Level = BTreeMap<State, Vec<Entry>>;
 
 /// Minimizes the objective.
 pub(super) fn search<O: Objective>(space: &Space<'_>, objective: &O) -> Found {
-    let mut by_speed: Vec<usize> = (0..space.limits.len()).collect();
-    by_speed.sort_by_key(|&g| (std::cmp::Reverse(objective.speed(g)), g));
     let (mixes, holders) = (Interned::new(), Interned::new());
-    let mut search = Search { space, objective, by_speed, mixes, holders, steps: Vec::new() };
+    let mut search = Search { space, objective, mixes, holders, steps: Vec::new() };
     let mut exact = true;
     let mut level = search.first();
     for placed in 1..space.n_stages {
@@ -188,8 +192,8 @@ impl<O: Objective> Search<'_, O> {
         let mut mix = self.mixes.values[state.mix].clone();
         mix[group] += 1;
         let mix = self.mixes.number(mix);
-        let n_left = self.space.n_stages - placed - 1;
-        let speed = self.speed_left(mix, n_left);
+        let (n_left, ceiling) = (self.space.n_stages - placed - 1, self.space.ceiling);
+        let left = self.left(mix, n_left);
         let transfer = match placed {
             0 => Some(Point::default()),
             _ => self.objective.transfer(state.group, group, self.same_node(state, group), state.at),
@@ -202,28 +206,30 @@ impl<O: Objective> Search<'_, O> {
         for end in first..=last {
             let Some(own) = self.objective.stage(placed, group, (state.at, end)) else { continue };
             let Some((exchange, holders)) = self.exchange(state, mix, group, end) else { continue };
-            let to = State { at: end, mix, group, holders };
-            let mut reachable = false;
+            let mut points = Vec::new();
             for entry in entries {
                 let peak = own.peak.saturating_add(exchange).max(transfer.peak).max(entry.point.peak);
                 let sum = entry.point.sum.saturating_add(transfer.sum).saturating_add(own.sum);
                 let point = self.objective.after(placed + 1, Point { peak, sum });
-                let bound = self.objective.bound(point, end, n_left, speed);
-                if bound > self.space.ceiling {
-                    continue;
+                let bound = self.objective.bound(point, end, &left);
+                if bound <= ceiling && !self.objective.hopeless(point, end, &left, ceiling) {
+                    points.push((point, (placed > 0).then_some(entry.step)));
                 }
-                reachable = true;
-                let before = (placed > 0).then_some(entry.step);
-                let front = next.entry(to).or_default();
+            }
+            if points.is_empty() {
+                if own.total() > ceiling {
+                    break;
+                }
+                continue;
+            }
+            let front = next.entry(State { at: end, mix, group, holders }).or_default();
+            for (point, before) in points {
                 if front.iter().all(|e| e.point.peak > point.peak || e.point.sum > point.sum) {
                     front.retain(|e| e.point.peak < point.peak || e.point.sum < point.sum);
                     front.push(Entry { point, step: self.steps.len() });
                     let placed = Placed { start: state.at, end, group, index: used };
                     self.steps.push(Step { before, placed });
                 }
-            }
-            if !reachable && own.total() > self.space.ceiling {
-                break;
             }
         }
     }
@@ -262,15 +268,9 @@ impl<O: Objective> Search<'_, O> {
         Some((time, self.holders.number(holders)))
     }
 
-    /// The summed speed of the fastest GPUs that are left, as many as stages are.
-    fn speed_left(&self, mix: usize, n_left: usize) -> u64 {
-        let (mut left, mut speed) = (n_left as u64, 0u64);
-        for &group in &self.by_speed {
-            let free = u64::from(self.space.limits[group] - self.mixes.values[mix][group]).min(left);
-            speed = speed.saturating_add(free.saturating_mul(self.objective.speed(group)));
-            left -= free;
-        }
-        speed
+    fn left(&self, mix: usize, n_stages: usize) -> Left {
+        let free = self.space.limits.iter().zip(&self.mixes.values[mix]).map(|(limit, used)| limit - used);
+        Left { n_stages, free: free.collect() }
     }
 
     /// Keeps the points of the least bounds; whether that was all.
@@ -281,16 +281,16 @@ impl<O: Objective> Search<'_, O> {
         let n_left = self.space.n_stages - placed;
         let mut ranked: Vec<(u64, State, Point)> = Vec::new();
         for (state, entries) in level.iter() {
-            let speed = self.speed_left(state.mix, n_left);
+            let left = self.left(state.mix, n_left);
             for entry in entries {
-                ranked.push((self.objective.bound(entry.point, state.at, n_left, speed), *state, entry.point));
+                ranked.push((self.objective.bound(entry.point, state.at, &left), *state, entry.point));
             }
         }
         ranked.sort_unstable();
         let last = ranked[self.space.width - 1];
         level.retain(|state, entries| {
-            let speed = self.speed_left(state.mix, n_left);
-            let bound = |e: &Entry| self.objective.bound(e.point, state.at, n_left, speed);
+            let left = self.left(state.mix, n_left);
+            let bound = |e: &Entry| self.objective.bound(e.point, state.at, &left);
             entries.retain(|e| (bound(e), *state, e.point) <= last);
             !entries.is_empty()
         });

@@ -271,14 +271,131 @@ bandwidth_gbps = 100
 latency_us = 5
 "#;
 
+/// Searching with neither a ceiling nor a bound on the points must find the same as the pruned searches.
 #[test]
-fn tmp_perf() {
+fn pruning_loses_nothing() {
     let cluster = cluster(THREE_GROUPS);
-    for (m, stages) in [(64, Stages::Forced(16)), (8, Stages::Forced(16)), (64, Stages::Best { max: 64 }), (8, Stages::Best{max: 64}), (64, Stages::Forced(40))] {
-        let units = transformer(78, 300, 300, 200);
-        let start = std::time::Instant::now();
-        let r = partition(&units, &cluster, &options(m, stages, RecomputePolicy::Fit));
-        eprintln!("{m} {stages:?} {:?}", start.elapsed());
-        match r { Ok(r) => { eprintln!("{} {} stages", r.exact, r.stages.len()); for s in &r.stages { eprintln!("  {:?} {} rec {} f {} b {}", s.units, s.group, s.recomputed.len(), s.forward_ps, s.backward_ps);} eprintln!("{:?}", r.runner_ups) }, Err(e) => eprintln!("{e:?}") }
+    let units = transformer(14, 300, 1_500, 200);
+    for (micro_batches, p) in [(4, 6), (32, 6)] {
+        let options = options(micro_batches, Stages::Forced(p), RecomputePolicy::Fit);
+        let costs = StageCosts::new(&units, &cluster, &options);
+        let limits = usable_gpus(&costs, &options);
+        let mut time = StepTime::new(&costs, &options, &limits);
+        time.set_stages(p as usize);
+        let found = search(&space(&costs, &limits, p as usize, usize::MAX, u64::MAX), &time);
+        let partition = partition(&units, &cluster, &options).unwrap();
+        assert_eq!((found.exact, found.solutions[0].0), (true, partition.step_ps));
+        assert!(partition.exact);
     }
+}
+
+#[test]
+fn large_instances_are_solved_exactly() {
+    let units = transformer(78, 300, 300, 200);
+    let options = options(64, Stages::Forced(16), RecomputePolicy::Fit);
+    let partition = partition(&units, &cluster(THREE_GROUPS), &options).unwrap();
+    assert!(partition.exact);
+    // 82 blocks' worth of work on 16 GPUs: no stage may hold fewer than 6 blocks' worth, and 16 A100 are the fastest.
+    let slowest = partition.stages.iter().map(|s| s.forward_ps).max().unwrap();
+    let block = StageCosts::new(&units, &cluster(THREE_GROUPS), &options).frontier(1..2, partition.stages[0].group, 1);
+    assert_eq!(slowest.div_ceil(block[0].forward_ps), 6);
+    assert!(partition.stages.iter().all(|s| s.group.index() == 0));
+}
+
+fn one_group(memory_gb: u32, gpus: u32) -> Cluster {
+    let gpu = format!(
+        "[[gpu]]\nname = \"Test\"\narch = \"ampere\"\ncompute_capability = \"8.0\"\nnative = [\"f32\"]\n\
+        memory_gb = {memory_gb}\nmemory_kind = \"hbm\"\nmemory_gb_per_s = 1000\nfp32_tflops = 10\npcie_gen = 4\n\
+        source = \"made up\"\nconfidence = \"high\"\n"
+    );
+    let catalogue = trainc_ir::Catalogue::builtin().merged("test-gpus.toml", &gpu).unwrap_or_else(|f| panic!("{f:?}"));
+    let text =
+        format!("name = \"one\"\n[[group]]\nname = \"test\"\ngpu = \"Test\"\nnodes = 1\ngpus_per_node = {gpus}\n");
+    Cluster::from_toml_with(&catalogue, "one.toml", &text).unwrap_or_else(|faults| panic!("{faults:?}"))
+}
+
+#[test]
+fn more_memory_is_never_slower() {
+    let units = transformer(10, 300, 1_500, 200);
+    let options = options(8, Stages::Best { max: 4 }, RecomputePolicy::Fit);
+    let mut steps: Vec<u64> = Vec::new();
+    for memory_gb in (6..40).step_by(2) {
+        let step = partition(&units, &one_group(memory_gb, 4), &options).map_or(u64::MAX, |found| found.step_ps);
+        assert!(steps.last().is_none_or(|last| step <= *last), "{memory_gb} GB");
+        steps.push(step);
+    }
+    steps.dedup();
+    assert!(steps[0] == u64::MAX && steps.len() > 4, "{steps:?}");
+}
+
+/// Every change that is proposed is applied, and must then give a plan.
+#[test]
+fn proposed_changes_make_a_plan_possible() {
+    let units = transformer(10, 300, 1_500, 200);
+    let options = options(8, Stages::Forced(2), RecomputePolicy::None);
+    let fault = partition(&units, &one_group(16, 4), &options).unwrap_err();
+    let Reason::Memory { n_stages: 2, needed_bytes, available_bytes, .. } = fault.reason else { panic!("{fault:?}") };
+    assert!(needed_bytes > available_bytes);
+    assert!(fault.changes.len() >= 2, "{fault:?}");
+    for change in fault.changes {
+        let (mut changed, mut cluster) = (options.clone(), one_group(16, 4));
+        match change {
+            Change::Recompute(policy) => changed.recompute = policy,
+            Change::Stages(n) => changed.stages = Stages::Forced(n),
+            Change::MoreGpus { stages } => {
+                cluster = one_group(16, stages);
+                changed.stages = Stages::Forced(stages);
+            }
+            Change::Memory { stages, bytes } => {
+                // Of a GB of HBM the driver reports 99 %.
+                let of = |memory_gb| one_group(memory_gb, 4);
+                let reported = |c: &Cluster| c.groups.values().next().unwrap().gpu.memory_bytes;
+                let enough = (1..200).find(|&gb| reported(&of(gb)) >= bytes).unwrap();
+                cluster = of(enough);
+                changed.stages = Stages::Forced(stages);
+                assert!(partition(&units, &of(enough - 1), &changed).is_err(), "the change asks for too much");
+            }
+            Change::MicroBatch(_) => unreachable!("only callers propose it"),
+        }
+        assert!(partition(&units, &cluster, &changed).is_ok(), "{change:?}");
+    }
+}
+
+#[test]
+fn reductions_shrink_the_budget() {
+    let units = transformer(10, 300, 1_500, 200);
+    let mut options = options(8, Stages::Forced(2), RecomputePolicy::Fit);
+    let before = partition(&units, &one_group(20, 2), &options).unwrap();
+    options.reductions = vec![2_000 * MIB];
+    let after = partition(&units, &one_group(20, 2), &options).unwrap();
+    assert_eq!(after.stages[0].budget_bytes + 2_000 * MIB, before.stages[0].budget_bytes);
+    assert!(after.stages[0].arena_bytes <= after.stages[0].budget_bytes && after.step_ps >= before.step_ps);
+}
+
+#[test]
+fn says_why_nothing_is_possible() {
+    let cluster = cluster("name = \"old\"\n[[group]]\nname = \"t4\"\ngpu = \"T4\"\nnodes = 1\ngpus_per_node = 2\n");
+    let mut units = transformer(2, 1, 1, 1);
+    let reason = |units: &[UnitProfile], p| {
+        let options = options(4, Stages::Forced(p), RecomputePolicy::Fit);
+        partition(units, &cluster, &options).unwrap_err().reason
+    };
+    assert_eq!(reason(&units, 5), Reason::TooFewUnits { asked: 5, units: 4 });
+    assert_eq!(reason(&units, 3), Reason::TooFewGpus { asked: 3, usable: 2 });
+    units[1].forward[0].dtype = DType::BF16;
+    let group = cluster.groups.ids().next().unwrap();
+    assert_eq!(reason(&units, 1), Reason::NoUsableGpu(vec![(group, "a T4 has no arithmetic in bf16".into())]));
+}
+
+/// The two groups that can be used reach each other only through one that cannot.
+#[test]
+fn groups_that_are_cut_off_are_no_neighbours() {
+    let mut text = "name = \"islands\"\n".to_owned();
+    for (name, gpu) in [("a", "T4"), ("b", "T4"), ("c", "MI300X")] {
+        text += &format!("[[group]]\nname = \"{name}\"\ngpu = \"{gpu}\"\nnodes = 1\ngpus_per_node = 1\n");
+    }
+    text += "[network]\nbandwidth_gbps = 10\n[[network.link]]\nbetween = [\"a\", \"b\"]\nconnected = false\n";
+    let options = options(4, Stages::Forced(2), RecomputePolicy::Fit);
+    let fault = partition(&transformer(2, 1, 1, 1), &cluster(&text), &options).unwrap_err();
+    assert_eq!(fault.reason, Reason::NotConnected { n_stages: 2 });
 }
