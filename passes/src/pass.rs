@@ -143,3 +143,84 @@ impl<'o> Driver<'o> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trainc_ir::op::Elementwise;
+    use trainc_ir::{DType, GraphBuilder, InputRole, OutputRole, Type};
+
+    fn graph() -> Graph {
+        let mut b = GraphBuilder::new("g");
+        let x = b.input("x", InputRole::Data, Type::scalar(DType::F32));
+        let y = b.one(Elementwise::Exp, &[x]).unwrap();
+        b.output("y", OutputRole::Prediction, y);
+        b.finish()
+    }
+
+    /// Gives the first result another type than its operator does.
+    struct Breaker;
+
+    impl Pass for Breaker {
+        fn name(&self) -> &'static str {
+            "breaker"
+        }
+
+        fn run(&self, graph: &mut Graph, _notes: &mut Vec<Diagnostic>) -> Result<Changed, Diagnostics> {
+            let value = graph.outputs[0].value;
+            graph.values[value].ty = Type::scalar(DType::F64);
+            Ok(Changed::Yes)
+        }
+    }
+
+    struct Nothing;
+
+    impl Pass for Nothing {
+        fn name(&self) -> &'static str {
+            "nothing"
+        }
+
+        fn run(&self, _graph: &mut Graph, _notes: &mut Vec<Diagnostic>) -> Result<Changed, Diagnostics> {
+            Ok(Changed::No)
+        }
+    }
+
+    #[test]
+    fn a_pass_that_breaks_the_graph_is_named() {
+        let mut ignore = |_: PassEvent<'_>| {};
+        let mut driver = Driver::new(&mut ignore, None);
+        let mut graph = graph();
+        driver.start(&mut graph).unwrap();
+        let errors = driver.pass(&Breaker, &mut graph, &mut Vec::new()).unwrap_err();
+        assert_eq!(errors[0].code, crate::verifying::BROKEN_PASS);
+        assert!(errors[0].message.contains("`breaker`"), "{}", errors[0]);
+        let errors = driver.start(&mut graph).unwrap_err();
+        assert_eq!(errors[0].code, crate::verifying::BROKEN_INPUT);
+    }
+
+    #[test]
+    fn nothing_runs_after_the_stop() {
+        for (stop, ran) in [
+            (None, 3),
+            (Some(StopAfter::parse("0")), 0),
+            (Some(StopAfter::parse("2")), 2),
+            (Some(StopAfter::parse("nothing")), 1),
+            (Some(StopAfter::parse("other")), 3),
+        ] {
+            let (mut starts, mut ends) = (0, Vec::new());
+            let mut observe = |event: PassEvent<'_>| match event {
+                PassEvent::Before { .. } => starts += 1,
+                PassEvent::After { name, position, changed, graph: _ } => ends.push((name, position, changed)),
+            };
+            let mut driver = Driver::new(&mut observe, stop.clone());
+            let mut graph = graph();
+            for _ in 0..3 {
+                driver.pass(&Nothing, &mut graph, &mut Vec::new()).unwrap();
+            }
+            assert_eq!(driver.stopped().is_some(), ran < 3, "{stop:?}");
+            assert_eq!(starts, ran, "{stop:?}");
+            let expected: Vec<_> = (1..=ran).map(|i| ("nothing", i, Changed::No)).collect();
+            assert_eq!(ends, expected, "{stop:?}");
+        }
+    }
+}

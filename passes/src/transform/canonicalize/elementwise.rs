@@ -48,9 +48,8 @@ pub(super) fn simplify(r: &mut Rewriter, op: &Elementwise, inputs: &mut [ValueId
                 return Some(inputs[0]);
             }
             let (source, middle) = inner_cast(r, inputs[0])?;
-            (middle == from && holds(middle, r.ty(source).dtype)).then(|| {
-                if r.ty(source).dtype == *to { source } else { r.one(E::Cast { to: *to }, &[source]) }
-            })
+            (middle == from && holds(middle, r.ty(source).dtype))
+                .then(|| if r.ty(source).dtype == *to { source } else { r.one(E::Cast { to: *to }, &[source]) })
         }
         E::Abs | E::Sign | E::Exp | E::Log | E::Sqrt | E::Rsqrt | E::Reciprocal | E::Sin | E::Cos | E::Tanh => None,
         E::Sigmoid | E::Erf | E::Relu | E::Gelu { form: _ } | E::Silu | E::Softplus | E::Floor | E::Ceil => None,
@@ -145,13 +144,16 @@ fn shrink(r: &mut Rewriter, op: &Elementwise, inputs: &mut [ValueId]) {
     }
 }
 
-/// Operands of commutative operators in order of definition, constants last.
+/// Operands of commutative operators: constants last, before them the smaller ones, else in order of definition.
 fn order(r: &mut Rewriter, op: &Elementwise, inputs: &mut [ValueId]) {
     use Elementwise as E;
     if !matches!(op, E::Add | E::Mul | E::Max | E::Min | E::And | E::Or | E::Xor | E::Eq | E::Ne) {
         return;
     }
-    let key = |r: &Rewriter, v: ValueId| (view::constant(r.graph(), v).is_some(), v);
+    let key = |r: &Rewriter, v: ValueId| {
+        let constant = view::constant(r.graph(), v).is_some();
+        (constant, std::cmp::Reverse(r.ty(v).elements()), v)
+    };
     if key(r, inputs[0]) > key(r, inputs[1]) {
         inputs.swap(0, 1);
         r.changed = true;

@@ -1,7 +1,7 @@
 //! Canonical form: one spelling for what can be spelled in several ways, nothing computed twice or for nothing.
 //!
 //! Identities go, chains of movements become one movement, transposes move into matrix products, operands of
-//! commutative operators stand in order of definition with constants last, equal nodes are one node, dead nodes go.
+//! commutative operators stand in a fixed order with constants last, equal nodes are one node, dead nodes go.
 //! Every rule gives bit-identical results, except that `x + 0` may turn a negative zero into a positive one.
 
 mod contraction;
@@ -12,10 +12,13 @@ mod reduction;
 use super::dead;
 use crate::pass::{Changed, Pass};
 use std::collections::HashMap;
+use trainc_ir::op::{Creation, LiteralData};
 use trainc_ir::{Copier, Diagnostic, Diagnostics, Graph, GraphBuilder, Op, Type, ValueId};
 
 /// Rounds after which the form counts as canonical, changed or not.
 const MAX_ROUNDS: usize = 8;
+/// Constants of more bytes are not compared with each other.
+const MAX_COMPARED: usize = 1 << 16;
 
 /// Brings a graph into canonical form.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,21 +30,23 @@ impl Pass for Canonicalize {
     }
 
     fn run(&self, graph: &mut Graph, _notes: &mut Vec<Diagnostic>) -> Result<Changed, Diagnostics> {
-        let before = graph.clone();
+        let mut changed = false;
         for _ in 0..MAX_ROUNDS {
             let rewritten = round(graph);
             let dropped = dead::drop_nodes(graph);
             if !rewritten && !dropped {
                 break;
             }
+            changed = true;
         }
-        Ok((*graph != before).into())
+        Ok(changed.into())
     }
 }
 
 /// Rebuilds the graph with every rule applied to every node once.
 fn round(graph: &mut Graph) -> bool {
-    let mut rewriter = Rewriter { builder: GraphBuilder::new(graph.name.clone()), known: HashMap::new(), changed: false };
+    let mut rewriter =
+        Rewriter { builder: GraphBuilder::new(graph.name.clone()), known: HashMap::new(), changed: false };
     let mut copier = Copier::new(graph);
     copier.inputs(&mut rewriter.builder);
     for (id, node) in graph.nodes.iter() {
@@ -66,6 +71,20 @@ fn round(graph: &mut Graph) -> bool {
     changed
 }
 
+/// Whether equal nodes of this operator become one: what an unknown operator does is not known, and comparing large
+/// constants costs more than keeping two.
+fn is_compared(op: &Op) -> bool {
+    match op {
+        Op::Opaque(_) => false,
+        Op::Creation(Creation::Constant { value }) => match &value.data {
+            LiteralData::Splat(_) => true,
+            LiteralData::Dense(bytes) => bytes.len() <= MAX_COMPARED,
+        },
+        Op::Elementwise(_) | Op::Contraction(_) | Op::Reduction(_) | Op::Normalization(_) | Op::Attention(_) => true,
+        Op::Indexing(_) | Op::Movement(_) | Op::Random(_) | Op::Loss(_) | Op::Optimizer(_) => true,
+    }
+}
+
 /// The new graph while it grows.
 #[derive(Debug)]
 struct Rewriter {
@@ -85,15 +104,17 @@ impl Rewriter {
 
     /// Adds a node, or finds the equal one that is there.
     fn add(&mut self, op: impl Into<Op>, inputs: &[ValueId]) -> Vec<ValueId> {
-        let key = (op.into(), inputs.to_vec());
+        let op = op.into();
+        if !is_compared(&op) {
+            return self.builder.add(op, inputs).expect("rules keep types");
+        }
+        let key = (op, inputs.to_vec());
         if let Some(results) = self.known.get(&key) {
             self.changed = true;
             return results.clone();
         }
         let results = self.builder.add(key.0.clone(), inputs).expect("rules keep types");
-        if !matches!(key.0, Op::Opaque(_)) {
-            self.known.insert(key, results.clone());
-        }
+        self.known.insert(key, results.clone());
         results
     }
 

@@ -57,23 +57,20 @@ fn reshape(r: &mut Rewriter, x: ValueId, shape: &[u64]) -> Option<ValueId> {
     }
 }
 
-/// `[.., s, d] -> [n, s, d] -> [n, d, s] -> [.., d, s]`, as exporters swap the last two axes, is one transpose.
+/// Exporters swap the last two axes as `[.., s, d] -> [n, s, d] -> [n, d, s] -> [.., d, s]`: a reshape that only takes
+/// the leading axis apart moves in front of the swap.
 fn unmerged_transpose(r: &mut Rewriter, x: ValueId, shape: &[u64]) -> Option<ValueId> {
     let rank = shape.len();
     let (Movement::Transpose { perm }, merged) = view::movement(r.graph(), x)? else { return None };
-    let (Movement::Reshape { shape: _ }, source) = view::movement(r.graph(), merged)? else { return None };
-    if perm[..] != [0, 2, 1] || rank < 3 || r.ty(source).rank() != rank {
+    if perm[..] != [0, 2, 1] || rank < 3 || r.ty(x).shape[1..] != shape[rank - 2..] {
         return None;
     }
-    let from = &r.ty(source).shape;
-    let mut swapped = from.clone();
+    let mut swapped = shape.to_vec();
     swapped.swap(rank - 1, rank - 2);
-    if r.ty(merged).shape[1..] != from[rank - 2..] || swapped != shape {
-        return None;
-    }
+    let parts = r.one(Movement::Reshape { shape: swapped }, &[merged]);
     let mut perm: Vec<u64> = (0..rank as u64).collect();
     perm.swap(rank - 1, rank - 2);
-    Some(r.one(Movement::Transpose { perm }, &[source]))
+    Some(r.one(Movement::Transpose { perm }, &[parts]))
 }
 
 fn transpose(r: &mut Rewriter, x: ValueId, perm: &[u64]) -> Option<ValueId> {

@@ -164,11 +164,11 @@ fn needs(forward: &Graph, trained: &[(ValueId, bool)]) -> SideTable<ValueId, boo
     needs
 }
 
-/// The values that depend on parameters and constants only.
+/// The values that depend on parameters, buffers and constants only.
 fn weight_side(forward: &Graph) -> SideTable<ValueId, bool> {
     let mut side = SideTable::new(false);
     for input in &forward.inputs {
-        side.set(input.value, input.role == InputRole::Parameter);
+        side.set(input.value, matches!(input.role, InputRole::Parameter | InputRole::Buffer));
     }
     for node in forward.nodes.values() {
         if node.inputs.iter().all(|&v| side[v]) {

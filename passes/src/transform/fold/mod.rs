@@ -63,8 +63,6 @@ impl Pass for Fold {
 fn literals(evaluator: &mut Evaluator, graph: &Graph, node: &trainc_ir::Node) -> Option<Vec<Literal>> {
     let tensors: Option<Vec<_>> = node.outputs.iter().map(|&output| evaluator.value(graph, output)).collect();
     let tensors = tensors?;
-    let stored = |tensor: &tensor::Tensor| {
-        tensor.uniform().is_some() || tensor.ty.elements() <= MAX_STORED
-    };
+    let stored = |tensor: &tensor::Tensor| tensor.uniform().is_some() || tensor.ty.elements() <= MAX_STORED;
     tensors.iter().all(|t| stored(t)).then(|| tensors.iter().map(|t| t.to_literal()).collect())
 }

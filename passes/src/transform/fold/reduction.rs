@@ -35,8 +35,8 @@ pub(super) fn evaluate(op: &Reduction, x: &Tensor, ty: Type, limit: u64) -> Opti
 
 fn reduce(kind: ReduceKind, axes: &[u64], x: &Tensor, ty: Type, limit: u64) -> Option<Tensor> {
     let reduced = |axis: usize| axes.contains(&(axis as u64));
-    // Extrema of repeated elements are the elements; sums and products count them.
-    let counts = !matches!(kind, ReduceKind::Max | ReduceKind::Min);
+    // Extrema and means of repeated elements are the elements; sums and products count them.
+    let counts = matches!(kind, ReduceKind::Sum | ReduceKind::Prod);
     let mut full = vec![1; x.stored.len()];
     for axis in (0..full.len()).filter(|&axis| counts && reduced(axis)) {
         full[axis] = x.ty.shape[axis];

@@ -32,7 +32,8 @@ fn gated(graph: &Graph, value: ValueId) -> Option<(ValueId, Elementwise)> {
             continue;
         }
         let Some(curve) = plus_one(graph, gate) else { continue };
-        let form = if view::elementwise(graph, curve, &Elementwise::Erf).is_some_and(|u| is_erf_argument(graph, u[0], x))
+        let form = if view::elementwise(graph, curve, &Elementwise::Erf)
+            .is_some_and(|u| is_erf_argument(graph, u[0], x))
         {
             GeluForm::Erf
         } else if view::elementwise(graph, curve, &Elementwise::Tanh).is_some_and(|u| is_tanh_argument(graph, u[0], x))
@@ -63,9 +64,9 @@ fn is_tanh_argument(graph: &Graph, value: ValueId, x: ValueId) -> bool {
     };
     let inner = match terms[..] {
         [sum] => sums(graph, sum).into_iter().any(|(a, b)| a == x && cubic(b, 3)),
-        [a, b] => [(a, b), (b, a)].into_iter().any(|(first, rest)| {
-            first == x && plus_one(graph, rest).is_some_and(|square| cubic(square, 2))
-        }),
+        [a, b] => [(a, b), (b, a)]
+            .into_iter()
+            .any(|(first, rest)| first == x && plus_one(graph, rest).is_some_and(|square| cubic(square, 2))),
         _ => false,
     };
     inner && close(factor, root)

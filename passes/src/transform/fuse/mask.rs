@@ -37,24 +37,44 @@ impl Mask {
     }
 }
 
-/// A mask that is added to scores of this shape.
+/// What the elements of a mask say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Known {
+    /// Open or causal, where the mask hides or not and does it like one of them.
+    shape: Option<Mask>,
+    /// Whether it is constant and has no infinities.
+    finite: bool,
+}
+
+/// Looks into a mask: `seen` says of an element whether the score stays, `None` where it is changed in another way.
+fn look(f: &mut Fuser, value: ValueId, keep: bool, scores: &Type, seen: impl Fn(f64) -> Option<bool>) -> Known {
+    let key = (value, keep, scores.clone());
+    if let Some(known) = f.masks.get(&key) {
+        return *known;
+    }
+    let known = match f.evaluator.value(f.builder.graph(), value) {
+        None => Known { shape: None, finite: false },
+        Some(mask) => {
+            let elements = mask.to_f64s();
+            let seen: Option<Vec<bool>> = elements.iter().map(|&v| seen(v)).collect();
+            Known {
+                shape: seen.and_then(|seen| pattern(&seen, &mask.stored, &scores.shape)),
+                finite: elements.iter().all(|v| v.is_finite()),
+            }
+        }
+    };
+    f.masks.insert(key, known);
+    known
+}
+
+/// A mask that is added to scores of this type. One that is trained stays visible to differentiation.
 pub(super) fn added(f: &mut Fuser, value: ValueId, scores: &Type) -> Option<Mask> {
-    if f.ty(value).dtype != scores.dtype || !fits(&f.ty(value).shape, &scores.shape) {
+    if f.ty(value).dtype != scores.dtype || !fits(&f.ty(value).shape, &scores.shape) || f.has_parameter(value) {
         return None;
     }
-    let known = f.evaluator.value(f.builder.graph(), value);
-    if let Some(mask) = &known {
-        let plain = |v: f64| if v == 0.0 { Some(true) } else { (v <= HIDDEN).then_some(false) };
-        let seen: Option<Vec<bool>> = mask.to_f64s().into_iter().map(plain).collect();
-        if let Some(found) = seen.and_then(|seen| pattern(&seen, &mask.stored, &scores.shape)) {
-            return Some(found);
-        }
-    }
-    let finite = match known {
-        Some(mask) => mask.to_f64s().iter().all(|v| v.is_finite()),
-        None => chosen(f, value),
-    };
-    Some(Mask { causal: false, added: Some(value), finite })
+    let known = look(f, value, true, scores, |v| if v == 0.0 { Some(true) } else { (v <= HIDDEN).then_some(false) });
+    let finite = known.finite || chosen(f, value);
+    Some(known.shape.unwrap_or(Mask { causal: false, added: Some(value), finite }))
 }
 
 /// Whether the value is one of two finite numbers everywhere.
@@ -68,7 +88,7 @@ fn chosen(f: &Fuser, value: ValueId) -> bool {
     view::elementwise(f.graph(), value, &Elementwise::Select).is_some_and(|c| finite(c[1]) && finite(c[2]))
 }
 
-/// A mask that replaces scores: `condition` says which are kept, the others become `hidden`.
+/// A mask that replaces scores: `condition` says which are kept, or which are not; the others become `hidden`.
 pub(super) fn replaced(
     f: &mut Fuser,
     condition: ValueId,
@@ -79,14 +99,9 @@ pub(super) fn replaced(
     if hidden > HIDDEN || !fits(&f.ty(condition).shape, &scores.shape) {
         return None;
     }
-    if let Some(mask) = f.evaluator.value(f.builder.graph(), condition) {
-        let seen: Vec<bool> = mask.to_f64s().into_iter().map(|v| (v != 0.0) == keep_where).collect();
-        if let Some(found) = pattern(&seen, &mask.stored, &scores.shape) {
-            return Some(found);
-        }
-    }
-    if hidden > FAR {
-        return None;
+    let known = look(f, condition, keep_where, scores, |v| Some((v != 0.0) == keep_where));
+    if known.shape.is_some() || hidden > FAR {
+        return known.shape;
     }
     let zero = scalar(f, scores.dtype, 0.0);
     let hidden_value = scalar(f, scores.dtype, hidden);

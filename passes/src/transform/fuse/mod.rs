@@ -11,13 +11,16 @@ mod heads;
 mod mask;
 mod norm;
 mod product;
+mod rope;
 mod softmax;
 
 use super::dead;
 use super::fold::Evaluator;
 use crate::pass::{Changed, Pass};
+use std::collections::BTreeMap;
+use trainc_ir::id::SideTable;
 use trainc_ir::op::{Literal, Movement};
-use trainc_ir::{Copier, DType, Diagnostic, Diagnostics, Graph, GraphBuilder, Op, Type, ValueId};
+use trainc_ir::{Copier, DType, Def, Diagnostic, Diagnostics, Graph, GraphBuilder, InputRole, Op, Type, ValueId};
 
 /// Masks of more elements are not looked into.
 const MAX_EVALUATED: u64 = 1 << 24;
@@ -32,8 +35,11 @@ impl Pass for Fuse {
     }
 
     fn run(&self, graph: &mut Graph, _notes: &mut Vec<Diagnostic>) -> Result<Changed, Diagnostics> {
-        let mut fuser =
-            Fuser { builder: GraphBuilder::new(graph.name.clone()), evaluator: Evaluator::new(MAX_EVALUATED) };
+        let mut fuser = Fuser {
+            builder: GraphBuilder::new(graph.name.clone()),
+            evaluator: Evaluator::new(MAX_EVALUATED),
+            masks: BTreeMap::new(),
+        };
         let mut copier = Copier::new(graph);
         let mut changed = false;
         copier.inputs(&mut fuser.builder);
@@ -61,6 +67,8 @@ impl Pass for Fuse {
 struct Fuser {
     builder: GraphBuilder,
     evaluator: Evaluator,
+    /// What is known of masks that were looked at: a model's layers share them.
+    masks: BTreeMap<(ValueId, bool, Type), mask::Known>,
 }
 
 impl Fuser {
@@ -84,6 +92,24 @@ impl Fuser {
         if self.ty(value).shape == shape { value } else { self.one(Movement::Reshape { shape }, &[value]) }
     }
 
+    /// Whether a parameter influences the value.
+    fn has_parameter(&self, value: ValueId) -> bool {
+        let graph = self.graph();
+        let mut seen = SideTable::new(false);
+        let mut pending = vec![value];
+        while let Some(value) = pending.pop() {
+            if std::mem::replace(&mut seen[value], true) {
+                continue;
+            }
+            match graph.values[value].def {
+                Def::Input(position) if graph.inputs[position].role == InputRole::Parameter => return true,
+                Def::Input(_) => {}
+                Def::Result { node, index: _ } => pending.extend(&graph.nodes[node].inputs),
+            }
+        }
+        false
+    }
+
     fn splat(&mut self, dtype: DType, shape: &[u64], value: f64) -> ValueId {
         self.builder.constant(Literal::splat_f64(Type::new(dtype, shape), value))
     }
@@ -95,6 +121,7 @@ impl Fuser {
             Op::Elementwise(_) => activation::fuse(self, value)
                 .or_else(|| softmax::fuse(self, value))
                 .or_else(|| norm::fuse(self, value))
+                .or_else(|| rope::fuse(self, value))
                 .or_else(|| cross_entropy::fuse(self, value)),
             Op::Contraction(_) => attention::fuse(self, value),
             Op::Reduction(_) => cross_entropy::fuse(self, value),
