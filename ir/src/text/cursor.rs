@@ -240,6 +240,11 @@ impl<'s> Cursor<'s> {
         self.newline()
     }
 
+    /// How many errors were reported.
+    pub(super) fn n_errors(&self) -> usize {
+        self.errors.len()
+    }
+
     /// Keeps an error and goes on, unless there are too many.
     #[expect(clippy::boxed_local, reason = "syntax errors travel in boxes")]
     pub(super) fn report(&mut self, error: Failure) -> Result<(), Failure> {

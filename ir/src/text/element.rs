@@ -18,7 +18,8 @@ pub(super) fn real_value(text: &str) -> Option<Real> {
 /// Spells one element given as little-endian bytes, as many as the element type has.
 pub(super) fn element_text(dtype: DType, bytes: &[u8]) -> String {
     let number = match dtype {
-        DType::Bool | DType::U8 | DType::I8 | DType::I32 | DType::I64 => decode_i64(dtype, bytes).to_string(),
+        DType::Bool => (bytes[0] != 0).to_string(),
+        DType::U8 | DType::I8 | DType::I32 | DType::I64 => decode_i64(dtype, bytes).to_string(),
         DType::F16 => format!("{:?}", half::f16::from_le_bytes([bytes[0], bytes[1]]).to_f32()),
         DType::BF16 => format!("{:?}", half::bf16::from_le_bytes([bytes[0], bytes[1]]).to_f32()),
         DType::F32 => format!("{:?}", f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])),
@@ -38,7 +39,7 @@ pub(super) fn element_bytes(dtype: DType, text: &str) -> Option<Vec<u8>> {
         return hex_bits(dtype, digits);
     }
     match dtype {
-        DType::Bool => text.parse::<u8>().ok().filter(|&b| b <= 1).map(|b| vec![b]),
+        DType::Bool => text.parse::<bool>().ok().map(|b| vec![u8::from(b)]),
         DType::U8 => text.parse::<u8>().ok().map(|v| vec![v]),
         DType::I8 => text.parse::<i8>().ok().map(|v| v.to_le_bytes().to_vec()),
         DType::I32 => text.parse::<i32>().ok().map(|v| v.to_le_bytes().to_vec()),

@@ -4,7 +4,7 @@
 //! graph "mlp" {
 //!   v0 = input data "x" : f32[2,64]
 //!   v1 = input param "w" : f32[64,8]
-//!   v2 = matmul(v0, v1) trans_a=false trans_b=false : f32[2,8]  @ "/fc/MatMul"
+//!   v2 = matmul(v0, v1) transpose_a=false transpose_b=false : f32[2,8]  @ "/fc/MatMul"
 //!   output prediction "y" v2
 //! }
 //! ```
@@ -32,6 +32,7 @@ mod value;
 pub use codes::TEXT_CODES;
 pub use parse::{SourceMap, parse, read};
 pub use parse_training::{parse_training, read_training};
+pub(crate) use print::{PHASES, spelling};
 pub use print::{print, print_training, print_training_with, print_with};
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::codes;
 use super::cursor::{Cursor, Failure, id_in};
 use super::lex::Token;
+use super::print::PHASES;
 use super::value::parse_attr;
 use crate::diag::{Diagnostics, Place};
 use crate::graph::{Def, Graph, Input, InputRole, Node, NodeId, Origin, Output, OutputRole, Value, ValueId};
@@ -84,8 +85,12 @@ impl Draft {
         cursor.keyword("graph")?;
         draft.graph.name = cursor.text("the name of the graph in quotes")?;
         draft.map.graph = cursor.since(start);
+        let errors = cursor.n_errors();
         cursor.lines(|cursor| draft.line(cursor, in_training))?;
-        if let Err(error) = draft.number(cursor) {
+        // A line with an error may have defined values.
+        if cursor.n_errors() == errors
+            && let Err(error) = draft.number(cursor)
+        {
             cursor.report(error)?;
         }
         Ok(draft)
@@ -169,7 +174,7 @@ impl Draft {
             .map_err(|message| cursor.error(codes::BAD_OPERATOR, cursor.since(start), message, "in this node"))?;
         let types = if cursor.accept(':') { types(cursor)? } else { Vec::new() };
         if types.len() != outputs.len() {
-            let message = format!("found {} results but {} types", outputs.len(), types.len());
+            let message = format!("the numbers of results ({}) and types ({}) differ", outputs.len(), types.len());
             return Err(cursor.error(codes::RESULT_COUNT, cursor.since(start), message, "in this node"));
         }
         let schedule = if in_training { schedule(cursor)? } else { None };
@@ -194,14 +199,14 @@ impl Draft {
         let most = self.graph.inputs.len() + self.result_count();
         for (id, value) in std::mem::take(&mut self.definitions) {
             if id.index() >= most {
-                return Err(self.gap(cursor, &format!("{id} is defined, but there are not so many values before it")));
+                return Err(self.gap(cursor, &format!("{id} is defined, but there are only {most} values")));
             }
             count = count.max(id.index() + 1);
             values[id].get_or_insert(value);
         }
         for id in (0..count).map(ValueId::from_index) {
             let Some(value) = values[id].take() else {
-                return Err(self.gap(cursor, &format!("{id} is not defined, but later values are")));
+                return Err(self.gap(cursor, &format!("{id} is not defined, but v{} is", count - 1)));
             };
             self.graph.values.push(value);
         }
@@ -232,7 +237,7 @@ fn schedule(cursor: &mut Cursor<'_>) -> Result<Option<(crate::Phase, Option<Node
     if !cursor.accept('#') {
         return Ok(None);
     }
-    let phase = cursor.choice("phase", &super::print::PHASES)?;
+    let phase = cursor.choice("phase", &PHASES)?;
     let anchor = if matches!(cursor.peek(), Token::Word(_)) { Some(cursor.node()?) } else { None };
     Ok(Some((phase, anchor)))
 }

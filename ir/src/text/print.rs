@@ -11,7 +11,7 @@ use std::fmt::Write;
 type Notes<'a> = &'a dyn Fn(Entity) -> Vec<String>;
 
 /// The words for phases.
-pub(super) const PHASES: [(Phase, &str); 5] = [
+pub(crate) const PHASES: [(Phase, &str); 5] = [
     (Phase::Forward, "forward"),
     (Phase::InputGrad, "input_grad"),
     (Phase::WeightGrad, "weight_grad"),
@@ -195,6 +195,7 @@ impl<'a> Printer<'a> {
     }
 }
 
-fn spelling<T: PartialEq + Copy>(choices: &[(T, &'static str)], choice: T) -> &'static str {
+/// The word for one of several choices.
+pub(crate) fn spelling<T: PartialEq + Copy>(choices: &[(T, &'static str)], choice: T) -> &'static str {
     choices.iter().find(|(c, _)| *c == choice).expect("every choice has a spelling").1
 }

@@ -136,8 +136,12 @@ fn parse_literal(cursor: &mut Cursor<'_>) -> Result<Literal, Failure> {
     }
     let expected = if splat { Some(1) } else { ty.checked_elements() };
     if !raw && Some(count) != expected {
-        let expected = expected.map_or("more than fit in memory".to_owned(), |n| n.to_string());
-        let message = format!("expected {expected} elements of constant data, found {count}");
+        let expected = match (splat, expected) {
+            (true, _) => "a splat has 1 element".to_owned(),
+            (false, Some(n)) => format!("{ty} has {n} elements"),
+            (false, None) => format!("{ty} has more elements than can be written"),
+        };
+        let message = format!("{expected}, found {count}");
         return Err(cursor.error(codes::BAD_LITERAL, cursor.since(start), message, "here"));
     }
     let data = if splat { LiteralData::Splat(data) } else { LiteralData::Dense(data) };

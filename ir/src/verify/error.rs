@@ -32,7 +32,7 @@ rules! {
     V01 = "every value that is named exists",
     V02 = "every value is defined exactly once",
     V03 = "every value knows the input or node that defines it",
-    V04 = "every value's size in bytes fits in 63 bits",
+    V04 = "the dimensions and the size in bytes of every value fit in 63 bits",
     V05 = "every operand is defined before it is used",
     V06 = "results have the types that the operator's rule gives",
     V07 = "names of inputs are unique",

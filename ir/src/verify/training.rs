@@ -2,6 +2,7 @@
 
 use super::error::{Entity, Findings, Rule};
 use crate::graph::{InputRole, OutputRole};
+use crate::text::{PHASES, spelling};
 use crate::training::{Parameter, Phase, TrainingGraph};
 use std::collections::BTreeMap;
 
@@ -27,9 +28,11 @@ fn phases(training: &TrainingGraph, findings: &mut Findings) {
         let message = match phase {
             Phase::Forward if !training.is_forward(id) => format!("{id} is a backward node, but its phase is forward"),
             Phase::InputGrad | Phase::WeightGrad if training.is_forward(id) => {
-                format!("{id} is a forward node, but its phase is {phase:?}")
+                format!("{id} is a forward node, but its phase is {}", spelling(&PHASES, phase))
             }
-            Phase::Recompute | Phase::Update => format!("the phase {phase:?} is for plans and update graphs only"),
+            Phase::Recompute | Phase::Update => {
+                format!("the phase {} is for plans and update graphs only", spelling(&PHASES, phase))
+            }
             Phase::Forward if training.anchors[id].is_some() => format!("{id} is a forward node, but has an anchor"),
             Phase::Forward | Phase::InputGrad | Phase::WeightGrad => continue,
         };

@@ -26,7 +26,11 @@ fn sizes(graph: &Graph, findings: &mut Findings) {
             Def::Input(position) => Entity::Input(position),
             Def::Result { node, index: _ } => Entity::Node(node),
         };
-        findings.add(Rule::V04, at, format!("{id} has the type {}, whose size does not fit in 63 bits", value.ty));
+        findings.add(
+            Rule::V04,
+            at,
+            format!("{id} has the type {}, whose dimensions or size in bytes do not fit in 63 bits", value.ty),
+        );
     }
 }
 
@@ -47,7 +51,7 @@ fn inferred_types(graph: &Graph, id: NodeId, node: &Node, findings: &mut Finding
     match node.op.infer(&inputs) {
         Err(message) => findings.add(Rule::V06, Entity::Node(id), format!("`{name}`: {message}")),
         Ok(expected) if expected.len() != found.len() => {
-            let message = format!("`{name}` has {} results, found {}", expected.len(), found.len());
+            let message = format!("results of `{name}`: expected {}, found {}", expected.len(), found.len());
             findings.add(Rule::V06, Entity::Node(id), message);
         }
         Ok(expected) => {

@@ -3,6 +3,7 @@
 use super::error::{Entity, Findings, Rule};
 use crate::graph::{Graph, Input, InputRole, Output, OutputRole, ValueId};
 use crate::id::Id;
+use crate::text::spelling;
 use crate::training::{Parameter, TrainingGraph};
 use crate::ty::{DType, Type};
 use petgraph::unionfind::UnionFind;
@@ -83,7 +84,7 @@ fn wrong_input(
             Some((_, dtype)) => (ty.dtype != *dtype).then(|| format!("{name:?} is of type {dtype}[], found {ty}")),
         },
         InputRole::Data | InputRole::Label | InputRole::Buffer => {
-            Some(format!("an update takes no {:?} input, found {name:?}", input.role))
+            Some(format!("an update takes no input of role {}, found {name:?}", spelling(&InputRole::ALL, input.role)))
         }
     }
 }
@@ -107,7 +108,7 @@ fn outputs(update: &Graph, findings: &mut Findings) {
 fn wrong_output(update: &Graph, output: &Output, input: Option<&Input>) -> Option<String> {
     let name = &output.name;
     if output.role != OutputRole::Updated {
-        return Some(format!("{name:?} has the role {:?}, expected Updated", output.role));
+        return Some(format!("{name:?} has the role {}, expected updated", spelling(&OutputRole::ALL, output.role)));
     }
     let Some(input) = input else {
         return Some(format!("{name:?} is the name of no parameter or state that the update takes"));

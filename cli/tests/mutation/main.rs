@@ -1,0 +1,157 @@
+//! Mutants of plans that the planner makes for GPT-2: each is rejected, or computes the same as the plan, whatever the
+//! order. Two judges run what is accepted: an interpreter on pseudo-random functions, and the host device on numbers.
+
+#[path = "../../../ir/tests/plan_verify/interpreter.rs"]
+mod interpreter;
+#[path = "../../../ir/tests/plan_verify/mutants.rs"]
+mod mutants;
+
+use interpreter::{Outcome, Random64, expected, run};
+use mutants::mutants;
+use std::collections::BTreeMap;
+use std::path::Path;
+use trainc::{ModelOptions, prepare};
+use trainc_backend::{Batches, Interleaving, Job, JobOptions, RunError, Tensor};
+use trainc_ir::plan::{BufferKind, Digests, Header, Plan, PlanInput, verify};
+use trainc_ir::{Cluster, DType, TrainingGraph};
+use trainc_passes::plan::partition::{RecomputePolicy, Stages};
+use trainc_passes::plan::{PlanOptions, plan};
+
+/// How many mutants of each plan are judged; a prime step through all of them finds them everywhere in the plan.
+const SAMPLED: usize = 400;
+
+fn testdata(path: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata").join(path)
+}
+
+fn training() -> TrainingGraph {
+    let options = ModelOptions {
+        model: testdata("models/gpt2.onnx"),
+        bindings: [("batch".to_owned(), 1), ("seq".to_owned(), 4)].into_iter().collect(),
+        ..ModelOptions::default()
+    };
+    prepare(&options, &mut |_| {}).expect("the model is good").training.graph().clone()
+}
+
+fn planned(training: &TrainingGraph, stages: u32, micro_batches: u64, recompute: RecomputePolicy) -> Plan {
+    let text = std::fs::read_to_string(testdata("clusters/mixed.toml")).unwrap();
+    let cluster = Cluster::from_toml("mixed.toml", &text).unwrap();
+    let options = PlanOptions { micro_batches, stages: Stages::Forced(stages), recompute };
+    let digests = Digests { model: String::new(), training_graph: String::new(), cluster: String::new() };
+    let header = Header {
+        compiler: String::new(),
+        model: String::new(),
+        cluster: String::new(),
+        digests,
+        bindings: BTreeMap::new(),
+        options: BTreeMap::new(),
+    };
+    plan(training, &cluster, &options, &header).expect("a small model fits").plan
+}
+
+/// Whether the interpreter finds in every order what the training graph asks for.
+fn interpreted(plan: &Plan, expected: &Outcome, orders: u64) -> Result<(), String> {
+    for seed in 0..orders {
+        let outcome = run(plan, seed).ok_or_else(|| format!("order {seed} does not end"))?;
+        for ((rank, name), bytes) in &outcome {
+            if expected.get(name).is_some_and(|expected| expected != bytes) {
+                return Err(format!("order {seed}: `{name}` of rank {rank} is wrong"));
+            }
+        }
+        if let Some(name) = expected.keys().find(|name| !outcome.keys().any(|(_, held)| held == *name)) {
+            return Err(format!("order {seed}: nobody holds `{name}`"));
+        }
+    }
+    Ok(())
+}
+
+/// Tokens that depend on the step, the micro-batch and the input's name alone.
+struct Tokens;
+
+impl Batches for Tokens {
+    fn batch(&mut self, step: u32, micro_batch: u64, input: &PlanInput) -> Result<Tensor, RunError> {
+        let first = input.name.bytes().next().map_or(0, u64::from);
+        let mut random = Random64(first + 1000 * u64::from(step) + micro_batch);
+        let elements = (0..input.ty.elements()).map(|_| (random.next() % 250) as i64);
+        let bytes: Vec<u8> = elements.flat_map(|token| trainc_ir::op::encode_i64(input.ty.dtype, token)).collect();
+        Ok(Tensor::from_bytes(input.ty.clone(), &bytes).expect("one token for each place"))
+    }
+}
+
+/// Everything that lasts after two steps on the host device, with the losses.
+fn executed(plan: &Plan, interleaving: Interleaving) -> Result<(Vec<f64>, BTreeMap<String, Vec<u8>>), String> {
+    let mut load = |parameter: &trainc_ir::plan::PlanParameter| {
+        let seed = parameter.name.bytes().fold(7, |seed, byte| 31 * seed + u64::from(byte));
+        let mut random = Random64(seed);
+        let element = |_| match parameter.ty.dtype.is_float() {
+            true => trainc_ir::op::encode_f64(parameter.ty.dtype, (random.next() % 1000) as f64 * 1e-4 - 0.05),
+            false => trainc_ir::op::encode_i64(parameter.ty.dtype, (random.next() % 2) as i64),
+        };
+        assert_ne!(parameter.ty.dtype, DType::F64);
+        Ok(Some((0..parameter.ty.elements()).flat_map(element).collect()))
+    };
+    let options = JobOptions { seed: 5, checked: true };
+    let mut job = Job::new(plan, options, &mut load).map_err(|error| error.to_string())?;
+    let mut losses = Vec::new();
+    for _ in 0..2 {
+        let report = job.step(&mut Tokens, 0.01, interleaving).map_err(|error| error.to_string())?;
+        losses.push(report.loss_sum);
+    }
+    let mut held = BTreeMap::new();
+    for rank in 0..plan.ranks.len() {
+        for kind in [BufferKind::Parameter, BufferKind::State] {
+            let values = job.held(rank, kind).into_iter();
+            held.extend(values.map(|(name, value)| (format!("{name} of rank {rank}"), value.bytes().to_vec())));
+        }
+    }
+    Ok((losses, held))
+}
+
+/// Judges a sample of the mutants of a plan.
+fn judge(stages: u32, micro_batches: u64, recompute: RecomputePolicy) {
+    let training = training();
+    let plan = planned(&training, stages, micro_batches, recompute);
+    if let Err(errors) = verify(&plan, &training) {
+        panic!("{errors:#?}");
+    }
+    let wanted = expected(&training, micro_batches);
+    assert_eq!(interpreted(&plan, &wanted, 3), Ok(()));
+    let truth = executed(&plan, Interleaving::Threads).unwrap();
+
+    let document = serde_json::to_value(&plan).unwrap();
+    let all = mutants(&document);
+    let (mut refused, mut harmless, mut wrong) = (0, 0, Vec::new());
+    for index in 0..SAMPLED {
+        let mutant = &all[index * 7919 % all.len()];
+        let changed = serde_json::from_value::<Plan>(mutant.apply(&document)).ok();
+        let Some(changed) = changed.filter(|changed| verify(changed, &training).is_ok()) else {
+            refused += 1;
+            continue;
+        };
+        let mut found = interpreted(&changed, &wanted, 2);
+        if found.is_ok() {
+            let order = Interleaving::Drawn { seed: index as u64 };
+            found = executed(&changed, order).and_then(|got| match got == truth {
+                true => Ok(()),
+                false => Err("the host device computes something else".to_owned()),
+            });
+        }
+        match found {
+            Ok(()) => harmless += 1,
+            Err(message) => wrong.push(format!("{}: {message}", mutant.describe())),
+        }
+    }
+    println!("{} mutants, of {SAMPLED} {refused} refused, {harmless} harmless", all.len());
+    assert!(wrong.is_empty(), "accepted, but wrong:\n{}", wrong.join("\n"));
+    assert!(refused * 2 > SAMPLED, "only {refused} of {SAMPLED} mutants were refused");
+}
+
+#[test]
+fn mutants_of_two_stages() {
+    judge(2, 3, RecomputePolicy::None);
+}
+
+#[test]
+fn mutants_of_four_stages_with_recompute() {
+    judge(4, 4, RecomputePolicy::Full);
+}
