@@ -238,7 +238,7 @@ impl<O: Objective> Search<'_, O> {
     fn same_node(&self, state: State, group: usize) -> bool {
         let used = self.mixes.values[state.mix][group];
         let per_node = self.space.cluster.groups[NodeGroupId::from_index(group)].gpus_per_node.max(1);
-        state.group == group && used % per_node != 0
+        state.group == group && !used.is_multiple_of(per_node)
     }
 
     /// What the exchanges of shared parameters add when a stage ends at `end`, and the holders afterwards.

@@ -171,9 +171,9 @@ impl<'a, 'd> Engine<'a, 'd> {
     /// Starts every instruction of the rank that can start.
     fn start_all(&mut self, rank: usize, now: u64) -> Result<(), SimulateError> {
         for stream in 0..self.ranks[rank].streams.len() {
-            if let Some(&(instr, trip)) = self.ranks[rank].next(stream) {
+            if let Some(&(instr, _)) = self.ranks[rank].next(stream) {
                 self.ranks[rank].streams[stream].started = now;
-                let n = self.start(rank, stream, &instr.action, trip, now)?;
+                let n = self.start(rank, stream, &instr.action, now)?;
                 if n == 0 {
                     // An empty group is done at once.
                     self.ranks[rank].transfers(now, 1);
@@ -186,14 +186,7 @@ impl<'a, 'd> Engine<'a, 'd> {
     }
 
     /// Starts an action; how many ends it waits for.
-    fn start(
-        &mut self,
-        rank: usize,
-        stream: usize,
-        action: &'a Action,
-        trip: u64,
-        now: u64,
-    ) -> Result<usize, SimulateError> {
+    fn start(&mut self, rank: usize, stream: usize, action: &'a Action, now: u64) -> Result<usize, SimulateError> {
         let id = RankId::from_index(rank);
         match action {
             Action::Call { segment, frame: _, args: _, micro_batch: _, site: _ } => {
@@ -218,7 +211,7 @@ impl<'a, 'd> Engine<'a, 'd> {
                     if matches!(inner, Action::Group(_) | Action::Call { .. }) {
                         return Err(SimulateError::Malformed("a group holds more than transfers".to_owned()));
                     }
-                    self.start(rank, stream, inner, trip, now)?;
+                    self.start(rank, stream, inner, now)?;
                 }
                 return Ok(actions.len());
             }
