@@ -28,7 +28,8 @@ impl Random64 {
     }
 
     pub(crate) fn bytes(&mut self, n: u64) -> Bytes {
-        (0..n).map(|_| self.next() as u8).collect()
+        let words = (0..n.div_ceil(8)).flat_map(|_| self.next().to_le_bytes());
+        words.take(n as usize).collect()
     }
 }
 
