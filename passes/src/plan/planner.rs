@@ -7,6 +7,7 @@ use super::facts::Facts;
 use super::measure::profiles;
 use super::partition::{Infeasible, Partition, PartitionOptions, RecomputePolicy, StageChoice, Stages, partition};
 use super::profile::UnitProfile;
+use super::simulate::{RecomputeTime, simulate};
 use trainc_ir::plan::{Header, Plan, RecomputePrediction};
 use trainc_ir::{Cluster, TrainingGraph};
 
@@ -65,7 +66,7 @@ pub fn plan(
         let ranks = &plan.prediction.ranks;
         let excess: Vec<u64> = ranks.iter().map(|r| r.device_bytes.saturating_sub(r.capacity_bytes)).collect();
         if excess.iter().all(|&bytes| bytes == 0) {
-            predict(&mut plan, &partition, options.micro_batches);
+            predict(&mut plan, cluster, &partition);
             return Ok(Planned { plan, partition, units });
         }
         // Room is asked for twice as fast in every round, so that the rounds end: with a plan, or with no division left.
@@ -86,16 +87,22 @@ fn placed(partition: &Partition) -> Vec<PlacedStage> {
     partition.stages.iter().map(place).collect()
 }
 
-/// Fills in the times.
-fn predict(plan: &mut Plan, partition: &Partition, micro_batches: u64) {
+/// Fills in the times: those of the replayed plan.
+fn predict(plan: &mut Plan, cluster: &Cluster, partition: &Partition) {
+    let timeline = match simulate(plan, cluster) {
+        Ok(timeline) => timeline,
+        Err(_) => {
+            // The verifier says what is wrong with such a plan; the division's own estimate stands in here.
+            plan.prediction.step_ps = partition.step_ps;
+            return;
+        }
+    };
     let prediction = &mut plan.prediction;
-    prediction.step_ps = partition.step_ps;
-    let mut recompute = 0u64;
-    for (rank, stage) in prediction.ranks.iter_mut().zip(&partition.stages) {
-        let per_micro_batch = stage.forward_ps.saturating_add(stage.backward_ps);
-        rank.busy_ps = per_micro_batch.saturating_mul(micro_batches).saturating_add(stage.update_ps);
-        prediction.idle_ps += partition.step_ps.saturating_sub(rank.busy_ps);
-        recompute = recompute.saturating_add(stage.recompute_ps.saturating_mul(micro_batches));
+    prediction.step_ps = timeline.step_ps;
+    for (rank, times) in prediction.ranks.iter_mut().zip(timeline.ranks.values()) {
+        rank.busy_ps = times.busy_ps;
     }
-    prediction.recompute = RecomputePrediction { total_ps: recompute, hidden_ps: 0, exposed_ps: recompute };
+    prediction.idle_ps = timeline.ranks.values().map(|times| times.idle_ps).sum();
+    let RecomputeTime { total_ps, hidden_ps, exposed_ps } = timeline.recompute;
+    prediction.recompute = RecomputePrediction { total_ps, hidden_ps, exposed_ps };
 }
