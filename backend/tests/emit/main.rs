@@ -4,6 +4,7 @@
 mod assembler;
 mod forms;
 #[path = "../../../ir/tests/plan_verify/model.rs"]
+#[allow(dead_code, reason = "only the operators of the model are needed to write its plan")]
 mod model;
 mod schema;
 mod summary;
