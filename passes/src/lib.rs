@@ -11,5 +11,5 @@ pub mod transform;
 mod verifying;
 
 pub use pass::{Changed, Driver, Pass, PassEvent, StopAfter};
-pub use registry::{PASSES, pass};
 pub use pipeline::{Lowering, TrainingOptions, lower_to_training, passes};
+pub use registry::{PASSES, pass};
