@@ -1,0 +1,284 @@
+//! The command line: what each command takes. An option means the same on every command that takes it.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use trainc::{CompileOptions, Failure, ModelOptions, Recompute, parse_bindings};
+
+/// Compiles a model and a description of a GPU cluster into a training plan.
+#[derive(Debug, Parser)]
+#[command(name = "trainc", version, disable_help_subcommand = true, max_term_width = 100)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// How to talk about it.
+    #[command(flatten)]
+    pub(crate) talk: TalkArgs,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Plan the training of a model on a cluster, and write the plan and the requests for its GPUs
+    Compile(CompileArgs),
+    /// Run a compiled plan on this machine, one thread per rank
+    Run(RunArgs),
+    /// Say what a model needs on a cluster, without writing anything
+    Estimate(EstimateArgs),
+    /// Show the operators and repeated blocks of a model, or its IR
+    Inspect(InspectArgs),
+    /// Check a compiled plan against its model
+    Verify(VerifyArgs),
+    /// Explain a diagnostic code
+    Explain(ExplainArgs),
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub(crate) struct TalkArgs {
+    /// Print errors and nothing else
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// How diagnostics and results are printed
+    #[arg(long, global = true, value_name = "FORMAT", default_value = "human")]
+    pub(crate) message_format: MessageFormat,
+}
+
+/// How diagnostics and results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MessageFormat {
+    /// For people
+    Human,
+    /// One JSON object per line
+    Json,
+}
+
+/// A model and how it is trained.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Model")]
+pub(crate) struct ModelArgs {
+    /// The model, an ONNX file
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    /// Numbers for the model's open dimensions; `*=N` binds the rest
+    #[arg(long, value_name = "NAME=N,...")]
+    bind: Vec<String>,
+    /// Micro-batches of a step; the bound batch is one micro-batch
+    #[arg(long, value_name = "N")]
+    micro_batches: Option<u64>,
+    /// Samples of a step: the batch times the micro-batches
+    #[arg(long, value_name = "N")]
+    global_batch: Option<u64>,
+    /// The loss: `cross-entropy:NAME`, `mse:NAME` or `sum:NAME` of an output; the model's own if not given
+    #[arg(long, value_name = "SPEC")]
+    loss: Option<String>,
+    /// The optimizer: `adamw` or `sgd`, with settings as in `adamw:weight_decay=0.1`
+    #[arg(long, value_name = "SPEC")]
+    optimizer: Option<String>,
+    /// Train only the parameters that match, freeze all others; `*` stands for anything
+    #[arg(long, value_name = "PATTERN")]
+    train: Vec<String>,
+}
+
+/// A cluster and how the model is laid out on it.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Cluster")]
+pub(crate) struct ClusterArgs {
+    /// Number of pipeline stages; without it the fastest is taken
+    #[arg(long, value_name = "N")]
+    pp: Option<u64>,
+    /// What the backward computes again instead of keeping it: `none`, `full`, or `fit`, as little as fits
+    #[arg(long, value_name = "POLICY")]
+    recompute: Option<String>,
+}
+
+/// A look at the passes between the model and its training graph.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Passes")]
+pub(crate) struct PassArgs {
+    /// Print the graph after a pass to standard error
+    #[arg(long, value_name = "PASS")]
+    pub(crate) print_after: Vec<String>,
+    /// Print how long each pass took to standard error
+    #[arg(long)]
+    pub(crate) time_passes: bool,
+}
+
+/// What to print in place of the usual.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Emit {
+    /// The forward graph, fused
+    Ir,
+    /// The training graph
+    Training,
+    /// The plan in its JSON form
+    Plan,
+}
+
+/// `compile`
+#[derive(Debug, Args)]
+pub(crate) struct CompileArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// The cluster description, a TOML file
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["stop_after", "emit"], help_heading = "Cluster")]
+    cluster: Option<PathBuf>,
+    #[command(flatten)]
+    plan: ClusterArgs,
+    /// The folder to write to; it is made if it does not exist
+    #[arg(short, long, value_name = "DIR", required_unless_present_any = ["stop_after", "emit"])]
+    pub(crate) output: Option<PathBuf>,
+    /// Stop after a pass, or after that many, and print the graph; nothing is written
+    #[arg(long, value_name = "PASS", conflicts_with = "emit", help_heading = "Passes")]
+    pub(crate) stop_after: Option<String>,
+    /// Print this to standard output; nothing is written
+    #[arg(long, value_name = "WHAT", help_heading = "Passes")]
+    pub(crate) emit: Option<Emit>,
+    #[command(flatten)]
+    pub(crate) passes: PassArgs,
+}
+
+/// `estimate`
+#[derive(Debug, Args)]
+pub(crate) struct EstimateArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// The cluster description, a TOML file
+    #[arg(long, value_name = "FILE", help_heading = "Cluster")]
+    cluster: PathBuf,
+    #[command(flatten)]
+    plan: ClusterArgs,
+}
+
+/// `inspect`
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// Stop after a pass, or after that many, and print the graph
+    #[arg(long, value_name = "PASS", conflicts_with = "emit", help_heading = "Passes")]
+    pub(crate) stop_after: Option<String>,
+    /// Print this instead of the tables
+    #[arg(long, value_name = "WHAT", help_heading = "Passes")]
+    pub(crate) emit: Option<Emit>,
+    #[command(flatten)]
+    pub(crate) passes: PassArgs,
+}
+
+/// `verify`
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// The folder that `compile` wrote, or a plan file
+    #[arg(value_name = "DIR")]
+    pub(crate) plan: PathBuf,
+    /// The model, where it is not where it was when the plan was compiled
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<PathBuf>,
+}
+
+/// `run`
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The folder that `compile` wrote, or a plan file
+    #[arg(value_name = "DIR")]
+    pub(crate) plan: PathBuf,
+    /// Number of steps
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) steps: u32,
+    /// Token ids to train on, little-endian; a synthetic corpus if not given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) data: Option<PathBuf>,
+    /// Bits of a token id in the data
+    #[arg(long, value_name = "BITS", default_value = "16", value_parser = ["16", "32"])]
+    pub(crate) token_bits: String,
+    /// Learning rate
+    #[arg(long, value_name = "RATE", default_value_t = 1e-3)]
+    pub(crate) lr: f64,
+    /// Seed of the data's order, of dropout, and of weights that the model carries no values for
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// The model, where it is not where it was when the plan was compiled
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<PathBuf>,
+    /// Poison freed bytes, refuse reads of what was never written, and report the bytes touched
+    #[arg(long)]
+    pub(crate) checked: bool,
+    /// Threads that the kernels of all ranks share; results do not depend on it
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+}
+
+/// `explain`
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// The code, as in `error[E0117]`; all codes are listed if it is not given
+    #[arg(value_name = "CODE")]
+    pub(crate) code: Option<String>,
+}
+
+impl ModelArgs {
+    /// The model file.
+    pub(crate) fn path(&self) -> &std::path::Path {
+        &self.model
+    }
+
+    /// As options.
+    pub(crate) fn options(&self) -> Result<ModelOptions, Failure> {
+        let mut bindings = BTreeMap::new();
+        for text in &self.bind {
+            parse_bindings(text, &mut bindings)?;
+        }
+        Ok(ModelOptions {
+            model: self.model.clone(),
+            bindings,
+            micro_batches: self.micro_batches,
+            global_batch: self.global_batch,
+            loss: self.loss.clone(),
+            optimizer: self.optimizer.clone(),
+            train: self.train.clone(),
+        })
+    }
+}
+
+impl ClusterArgs {
+    fn options(&self, model: &ModelArgs, cluster: PathBuf) -> Result<CompileOptions, Failure> {
+        let recompute = self.recompute.as_deref().map_or(Ok(Recompute::default()), str::parse);
+        Ok(CompileOptions {
+            model: model.options()?,
+            cluster,
+            stages: self.pp,
+            recompute: recompute.map_err(Failure::usage)?,
+        })
+    }
+}
+
+impl CompileArgs {
+    /// As options, where no cluster is given with none.
+    pub(crate) fn options(&self) -> Result<CompileOptions, Failure> {
+        self.plan.options(&self.model, self.cluster.clone().unwrap_or_default())
+    }
+
+    /// Whether a cluster is given.
+    pub(crate) fn has_cluster(&self) -> bool {
+        self.cluster.is_some()
+    }
+}
+
+impl EstimateArgs {
+    /// As options.
+    pub(crate) fn options(&self) -> Result<CompileOptions, Failure> {
+        self.plan.options(&self.model, self.cluster.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,63 @@
+//! `trainc compile`: from a model and a cluster to a folder with a plan.
+
+use crate::args::{CompileArgs, Emit};
+use crate::output::Output;
+use crate::passes::Watch;
+use crate::report::report;
+use std::time::Instant;
+use trainc::{BAD_OPTION, Failure, compile_with, prepare, prepare_forward, prepare_until, write};
+use trainc_backend::{plan_to_json, summary_to_json};
+use trainc_ir::Diagnostic;
+use trainc_ir::plan::Plan;
+use trainc_ir::text::{print, print_training};
+
+/// Compiles a model.
+pub(crate) fn run(args: &CompileArgs, output: Output) -> Result<(), Failure> {
+    let options = args.options()?;
+    if args.emit == Some(Emit::Plan) && !args.has_cluster() {
+        let message = "a plan is made for a cluster";
+        return Err(Failure::usage(
+            Diagnostic::error(BAD_OPTION, message).with_help("describe it with --cluster FILE"),
+        ));
+    }
+    let mut watch = Watch::new(&args.passes, output)?;
+    match (&args.stop_after, args.emit) {
+        (Some(stop), _) => {
+            let forward = prepare_until(&options.model, stop, &mut |event| watch.event(event))?;
+            output.diagnostics(&forward.notes);
+            output.asked(&print(&forward.graph));
+        }
+        (None, Some(Emit::Ir)) => {
+            let forward = prepare_forward(&options.model, &mut |event| watch.event(event))?;
+            output.diagnostics(&forward.notes);
+            output.asked(&print(&forward.graph));
+        }
+        (None, Some(Emit::Training)) => {
+            let prepared = prepare(&options.model, &mut |event| watch.event(event))?;
+            output.diagnostics(&prepared.notes);
+            output.asked(&print_training(prepared.training.graph()));
+        }
+        (None, emit) => {
+            let started = Instant::now();
+            let compiled = compile_with(&options, &mut |event| watch.event(event))?;
+            watch.step("all", started);
+            output.diagnostics(&compiled.notes);
+            let plan = compiled.plan.plan();
+            match (&args.output, emit) {
+                (Some(folder), None) => {
+                    let files = write(&compiled, &options, folder)?;
+                    output.report(&format!("{}\nwrote {} to {}\n", report(plan), files.join(", "), folder.display()));
+                    output.object(&object(plan));
+                }
+                (_, Some(_)) | (None, None) => output.asked(&plan_to_json(plan)),
+            }
+        }
+    }
+    watch.finish();
+    Ok(())
+}
+
+/// The summary as a value.
+pub(crate) fn object(plan: &Plan) -> serde_json::Value {
+    serde_json::from_str(&summary_to_json(plan)).expect("the summary is JSON")
+}

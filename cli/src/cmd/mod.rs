@@ -1,0 +1,8 @@
+//! The commands, one file each.
+
+pub(crate) mod compile;
+pub(crate) mod estimate;
+pub(crate) mod explain;
+pub(crate) mod inspect;
+pub(crate) mod run;
+pub(crate) mod verify;

@@ -1,0 +1,115 @@
+//! From a model and a cluster to a plan and the files that go with it.
+
+use crate::failure::{CANNOT_READ, CANNOT_WRITE, Failure, FailureKind};
+use crate::folder::{KUBERNETES, MODEL_PATH, PLAN_JSON, PLAN_PB, SLURM, SUMMARY, model_path};
+use crate::header::header;
+use crate::infeasible;
+use crate::options::{CompileOptions, Recompute};
+use crate::prepare::{Prepared, prepare};
+use std::path::Path;
+use trainc_backend::{
+    KubernetesOptions, PlacementRequest, SlurmOptions, kubernetes_manifest, plan_to_json, plan_to_protobuf,
+    slurm_script, summary_to_json, write_files,
+};
+use trainc_ir::plan::{PlanError, VerifiedPlan, verify};
+use trainc_ir::{Cluster, Diagnostic, ModelSource};
+use trainc_passes::PassEvent;
+use trainc_passes::plan::partition::{Partition, RecomputePolicy, Stages};
+use trainc_passes::plan::{PlanOptions, Planned, plan};
+
+/// A compiled model.
+#[derive(Debug)]
+pub struct Compiled {
+    /// The plan.
+    pub plan: VerifiedPlan,
+    /// How the model was divided, and which divisions lost.
+    pub partition: Partition,
+    /// The cluster that the plan is for.
+    pub cluster: Cluster,
+    /// Warnings and notes.
+    pub notes: Vec<Diagnostic>,
+}
+
+/// Compiles a model.
+///
+/// # Errors
+/// What in the model, the cluster or the options stands in the way, or why nothing fits.
+pub fn compile(options: &CompileOptions) -> Result<Compiled, Failure> {
+    compile_with(options, &mut |_| {})
+}
+
+/// Compiles a model; `observer` is told before and after every pass.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_with(options: &CompileOptions, observer: &mut dyn FnMut(PassEvent<'_>)) -> Result<Compiled, Failure> {
+    let (cluster, cluster_text) = read_cluster(options)?;
+    let prepared = prepare(&options.model, observer)?;
+    let Prepared { model, training, micro_batches, micro_batch, notes } = &prepared;
+    let graph = training.graph();
+    let header = header(options, (model.name(), model.digest()), (&cluster.name, &cluster_text), graph, *micro_batch);
+    let plan_options = PlanOptions {
+        micro_batches: *micro_batches,
+        stages: stages(options.stages),
+        recompute: match options.recompute {
+            Recompute::None => RecomputePolicy::None,
+            Recompute::Full => RecomputePolicy::Full,
+            Recompute::Fit => RecomputePolicy::Fit,
+        },
+    };
+    let Planned { plan, partition, units } = plan(graph, &cluster, &plan_options, &header)
+        .map_err(|why| infeasible::failure(&why, &cluster, &prepared, options, &plan_options))?;
+    drop(units);
+    let plan = verify(&plan, graph)
+        .map_err(|errors| Failure { kind: FailureKind::Internal, diagnostics: errors.iter().map(broken).collect() })?;
+    Ok(Compiled { plan, partition, cluster, notes: notes.clone() })
+}
+
+fn broken(error: &PlanError) -> Diagnostic {
+    error.diagnostic().with_help("the plan was just made, so this is a bug of trainc: please report it")
+}
+
+/// The planner's form of `--pp`: without it up to as many stages as there are GPUs.
+pub(crate) fn stages(forced: Option<u64>) -> Stages {
+    match forced {
+        Some(n) => Stages::Forced(u32::try_from(n).unwrap_or(u32::MAX)),
+        None => Stages::Best { max: u32::MAX },
+    }
+}
+
+/// Writes the files of a compiled model into a folder, all or none of them; gives their names.
+///
+/// # Errors
+/// The folder cannot be written, or the requests cannot be made.
+pub fn write(compiled: &Compiled, options: &CompileOptions, folder: &Path) -> Result<Vec<&'static str>, Failure> {
+    let plan = compiled.plan.plan();
+    let request = PlacementRequest::from_plan(plan, &compiled.cluster)?;
+    let kubernetes = kubernetes_manifest(&request, &KubernetesOptions::default())?;
+    let slurm = slurm_script(&request, &SlurmOptions::default())?;
+    let mut files: Vec<(&'static str, Vec<u8>)> = vec![
+        (PLAN_JSON, plan_to_json(plan).into_bytes()),
+        (PLAN_PB, plan_to_protobuf(plan)),
+        (KUBERNETES, kubernetes.into_bytes()),
+        (SLURM, slurm.into_bytes()),
+        (SUMMARY, summary_to_json(plan).into_bytes()),
+    ];
+    let path = model_path(folder, &options.model.model).map_err(|error| {
+        let message = format!("cannot find the way from `{}` to the model: {error}", folder.display());
+        Failure::input(Diagnostic::error(CANNOT_WRITE, message))
+    })?;
+    if let Some(path) = path {
+        files.push((MODEL_PATH, (path + "\n").into_bytes()));
+    }
+    let contents: Vec<(&str, &[u8])> = files.iter().map(|(name, bytes)| (*name, bytes.as_slice())).collect();
+    write_files(folder, &contents)?;
+    Ok(files.into_iter().map(|(name, _)| name).collect())
+}
+
+fn read_cluster(options: &CompileOptions) -> Result<(Cluster, String), Failure> {
+    let file = options.cluster.display().to_string();
+    let text = std::fs::read_to_string(&options.cluster).map_err(|error| {
+        let message = format!("cannot read the cluster description `{file}`: {error}");
+        Failure::input(Diagnostic::error(CANNOT_READ, message))
+    })?;
+    Ok((Cluster::from_toml(&file, &text)?, text))
+}

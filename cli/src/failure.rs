@@ -1,0 +1,104 @@
+//! Why a job ended early: whose fault it is, and everything there is to say about it.
+
+use std::fmt;
+use trainc_ir::{Diagnostic, Diagnostics};
+
+/// A problem with a file that is read.
+pub const CANNOT_READ: &str = "E1001";
+/// A problem with a file or folder that is written.
+pub const CANNOT_WRITE: &str = "E1002";
+/// An option whose value cannot be read.
+pub const BAD_OPTION: &str = "E1003";
+/// Options that contradict each other or the model.
+pub const CONFLICTING_OPTIONS: &str = "E1004";
+/// The plan was made from another model.
+pub const OTHER_MODEL: &str = "E1005";
+/// The model's training graph is not the one that was compiled.
+pub const OTHER_GRAPH: &str = "E1006";
+/// A run failed.
+pub const RUN_FAILED: &str = "E1007";
+/// No such pass.
+pub const UNKNOWN_PASS: &str = "E1008";
+/// No such code.
+pub const UNKNOWN_CODE: &str = "E1009";
+/// The header of a plan says something that no option can.
+pub const BAD_HEADER: &str = "E1010";
+/// A bug.
+pub const INTERNAL_ERROR: &str = "E1011";
+
+/// Every code of this crate with its meaning in one line, in order.
+pub const COMMAND_CODES: [(&str, &str); 11] = [
+    (CANNOT_READ, "a file cannot be read: check the path and its permissions"),
+    (CANNOT_WRITE, "the output folder cannot be written: check the path and its permissions"),
+    (BAD_OPTION, "the value of an option cannot be read: the message says what is expected"),
+    (CONFLICTING_OPTIONS, "two options contradict each other, or an option contradicts the model"),
+    (OTHER_MODEL, "the plan was compiled from another model: give the right one with --model, or compile again"),
+    (OTHER_GRAPH, "the model and the plan's header give another training graph than the plan is for: compile again"),
+    (RUN_FAILED, "the run of a plan failed: the message says which data, weight or operator is at fault"),
+    (UNKNOWN_PASS, "no pass has this name: the message lists those that exist"),
+    (UNKNOWN_CODE, "no diagnostic has this code: `trainc explain` lists all of them"),
+    (BAD_HEADER, "the header of a plan holds an option that cannot be read: compile the model again"),
+    (INTERNAL_ERROR, "trainc came to a state that should not exist: a bug that is worth a report"),
+];
+
+/// What kind of failure it is, which decides the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// The model, the cluster, the plan or another input is at fault.
+    Input,
+    /// The options are at fault.
+    Usage,
+    /// No plan fits the cluster.
+    Infeasible,
+    /// A bug of trainc.
+    Internal,
+}
+
+/// A job that could not be done.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Whose fault it is.
+    pub kind: FailureKind,
+    /// What to say about it, at least one of them an error.
+    pub diagnostics: Diagnostics,
+}
+
+impl Failure {
+    /// A failure of this kind for one reason.
+    pub fn new(kind: FailureKind, diagnostic: Diagnostic) -> Self {
+        Self { kind, diagnostics: vec![diagnostic] }
+    }
+
+    /// The input is at fault.
+    pub fn input(diagnostic: Diagnostic) -> Self {
+        Self::new(FailureKind::Input, diagnostic)
+    }
+
+    /// An option is at fault.
+    pub fn usage(diagnostic: Diagnostic) -> Self {
+        Self::new(FailureKind::Usage, diagnostic)
+    }
+}
+
+impl From<Diagnostics> for Failure {
+    /// The input is at fault, unless a pass broke its graph.
+    fn from(diagnostics: Diagnostics) -> Self {
+        let broken = diagnostics.iter().any(|d| matches!(d.code, "E0590" | "E0591"));
+        Self { kind: if broken { FailureKind::Internal } else { FailureKind::Input }, diagnostics }
+    }
+}
+
+impl From<Diagnostic> for Failure {
+    fn from(diagnostic: Diagnostic) -> Self {
+        vec![diagnostic].into()
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let errors: Vec<String> = self.diagnostics.iter().map(ToString::to_string).collect();
+        f.write_str(&errors.join("\n"))
+    }
+}
+
+impl std::error::Error for Failure {}

@@ -1,0 +1,30 @@
+//! The library face of trainc: what its commands do, for build scripts and other programs.
+//!
+//! [`compile`] turns a model and a cluster into a plan and the files that go with it; [`check`] reads a plan back and
+//! proves it against its model; [`run()`] executes it on this machine. Nothing here prints: what there is to say comes back
+//! as diagnostics.
+
+mod check;
+mod codes;
+mod compile;
+mod failure;
+mod folder;
+mod header;
+mod infeasible;
+mod options;
+mod prepare;
+mod train;
+pub mod units;
+
+pub use check::{Checked, check};
+pub use codes::codes;
+pub use compile::{Compiled, compile, compile_with, write};
+pub use failure::{
+    BAD_OPTION, CANNOT_READ, CANNOT_WRITE, COMMAND_CODES, CONFLICTING_OPTIONS, Failure, FailureKind, INTERNAL_ERROR,
+    OTHER_GRAPH, OTHER_MODEL, RUN_FAILED, UNKNOWN_CODE, UNKNOWN_PASS,
+};
+pub use folder::{KUBERNETES, MODEL_PATH, PLAN_JSON, PLAN_PB, SLURM, SUMMARY, is_plan};
+pub use infeasible::join_units;
+pub use options::{CompileOptions, ModelOptions, Recompute, parse_bindings, print_bindings};
+pub use prepare::{Forward, Prepared, known_pass, prepare, prepare_forward, prepare_until};
+pub use train::{Finished, RunOptions, Weights, run};

@@ -1,0 +1,117 @@
+//! The only place that writes to the terminal: standard output, standard error, and what is shown on which.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is where everything is printed")]
+
+use crate::args::{MessageFormat, TalkArgs};
+use crate::render::{Style, render};
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use trainc_ir::{Diagnostic, Severity};
+
+/// Where a command talks to its user.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Output {
+    quiet: bool,
+    format: MessageFormat,
+    style: Style,
+    terminal: bool,
+}
+
+impl Output {
+    /// Output as the user asked for it; colours only on a terminal whose user has nothing against them.
+    pub(crate) fn new(talk: &TalkArgs) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let style = if terminal && !set("NO_COLOR") && !dumb { Style::Colours } else { Style::Plain };
+        Self { quiet: talk.quiet, format: talk.message_format, style, terminal }
+    }
+
+    /// Whether results are to be printed as JSON.
+    pub(crate) fn is_json(self) -> bool {
+        self.format == MessageFormat::Json
+    }
+
+    /// Whether progress may be shown.
+    pub(crate) fn shows_progress(self) -> bool {
+        self.terminal && !self.quiet && !self.is_json()
+    }
+
+    /// A report for people.
+    pub(crate) fn report(self, text: &str) {
+        if !self.quiet && !self.is_json() {
+            put(&mut std::io::stdout().lock(), text);
+        }
+    }
+
+    /// A result that other programs read, one JSON object.
+    pub(crate) fn object(self, object: &serde_json::Value) {
+        if !self.quiet && self.is_json() {
+            put(&mut std::io::stdout().lock(), &format!("{object}\n"));
+        }
+    }
+
+    /// What was asked for explicitly, printed whatever the format.
+    pub(crate) fn asked(self, text: &str) {
+        put(&mut std::io::stdout().lock(), text);
+    }
+
+    /// What was asked for explicitly, beside the result.
+    pub(crate) fn asked_beside(self, text: &str) {
+        put(&mut std::io::stderr().lock(), text);
+    }
+
+    /// Diagnostics.
+    pub(crate) fn diagnostics(self, diagnostics: &[Diagnostic]) {
+        let shown = diagnostics.iter().filter(|d| !self.quiet || d.severity == Severity::Error);
+        for diagnostic in shown {
+            let text = match self.format {
+                MessageFormat::Human => render(diagnostic, self.style),
+                MessageFormat::Json => {
+                    let text = serde_json::to_string(diagnostic).expect("a diagnostic holds texts and numbers only");
+                    text + "\n"
+                }
+            };
+            put(&mut std::io::stderr().lock(), &text);
+        }
+    }
+}
+
+/// Writes all of it. A reader that has gone away (`trainc .. | head`) wants no more, so that is the end of the program.
+fn put(stream: &mut dyn Write, text: &str) {
+    if let Err(error) = stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
+        let code = if error.kind() == ErrorKind::BrokenPipe { 0 } else { 1 };
+        #[allow(clippy::exit, reason = "there is nobody left to talk to")]
+        std::process::exit(code);
+    }
+}
+
+/// What clap says of a command line that it cannot read, or of a question for help.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    // Nothing can be said where not even this can be printed.
+    let _ = error.print();
+    if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
+}
+
+/// The message and place of the last panic.
+static PANIC: Mutex<Option<String>> = Mutex::new(None);
+
+/// Keeps panics from printing by themselves; with `RUST_BACKTRACE` they still do.
+pub(crate) fn silence_panics() {
+    if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
+        return;
+    }
+    std::panic::set_hook(Box::new(|info| {
+        let place = info.location().map(|place| format!(" at {}:{}", place.file(), place.line())).unwrap_or_default();
+        let message = info.payload_as_str().unwrap_or("a panic without a message");
+        if let Ok(mut last) = PANIC.lock() {
+            last.get_or_insert(format!("{message}{place}"));
+        }
+    }));
+}
+
+/// What the first panic said.
+pub(crate) fn take_panic() -> Option<String> {
+    PANIC.lock().ok()?.take()
+}

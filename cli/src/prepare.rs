@@ -1,0 +1,184 @@
+//! From a model file to its training graph.
+
+use crate::failure::{BAD_OPTION, CONFLICTING_OPTIONS, Failure, FailureKind, UNKNOWN_PASS};
+use crate::options::{ModelOptions, print_bindings, training_options};
+use std::path::Path;
+use trainc_frontend::{Bindings, OnnxModel};
+use trainc_ir::{Diagnostic, Graph, InputRole, Lowered, ModelSource, VerifiedTraining, verify_training};
+use trainc_passes::{Lowering, PassEvent, StopAfter, TrainingOptions, lower_to_training, passes};
+
+/// A model with its training graph.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The model.
+    pub model: OnnxModel,
+    /// Forward and backward of one micro-batch, and the update.
+    pub training: VerifiedTraining,
+    /// Micro-batches of a step.
+    pub micro_batches: u64,
+    /// The size of a micro-batch, where the options set it in place of the bindings.
+    pub micro_batch: Option<u64>,
+    /// Warnings and notes.
+    pub notes: Vec<Diagnostic>,
+}
+
+/// A forward graph somewhere between the model file and its training graph.
+#[derive(Debug)]
+pub struct Forward {
+    /// The pass after which it was taken; `None` as the frontend made it.
+    pub after: Option<&'static str>,
+    /// The graph.
+    pub graph: Graph,
+    /// Warnings and notes.
+    pub notes: Vec<Diagnostic>,
+}
+
+/// A model that is opened, and its graph as the frontend made it.
+struct Opened {
+    model: OnnxModel,
+    graph: Graph,
+    micro_batches: u64,
+    micro_batch: Option<u64>,
+    notes: Vec<Diagnostic>,
+}
+
+/// Reads a model and makes its training graph. `observer` is told before and after every pass.
+///
+/// # Errors
+/// What in the model or the options stands in the way.
+pub fn prepare(options: &ModelOptions, observer: &mut dyn FnMut(PassEvent<'_>)) -> Result<Prepared, Failure> {
+    let chosen = training_options(options)?;
+    let Opened { model, graph, micro_batches, micro_batch, mut notes } = open(options)?;
+    let training = match lower_to_training(graph, &chosen, None, observer, &mut notes)? {
+        Lowering::Done(training) => verified(*training)?,
+        Lowering::Stopped { after, graph: _ } => unreachable!("nothing was asked to stop after {after}"),
+    };
+    Ok(Prepared { model, training, micro_batches, micro_batch, notes })
+}
+
+/// Reads a model and runs the passes over it up to one: a name, or how many.
+///
+/// # Errors
+/// What in the model or the options stands in the way.
+pub fn prepare_until(
+    options: &ModelOptions,
+    stop_after: &str,
+    observer: &mut dyn FnMut(PassEvent<'_>),
+) -> Result<Forward, Failure> {
+    let chosen = training_options(options)?;
+    let stop = StopAfter::parse(stop_after);
+    if let StopAfter::Name(name) = &stop {
+        known_pass(name)?;
+    }
+    let Opened { model: _, graph, micro_batches: _, micro_batch: _, mut notes } = open(options)?;
+    match lower_to_training(graph, &chosen, Some(stop), observer, &mut notes)? {
+        Lowering::Stopped { after, graph } => Ok(Forward { after: Some(after), graph, notes }),
+        Lowering::Done(training) => Ok(Forward { after: Some("optimizer"), graph: training.step, notes }),
+    }
+}
+
+/// The forward graph when everything that does not need a loss is done; what `inspect` looks at.
+///
+/// # Errors
+/// What in the model or the options stands in the way.
+pub fn prepare_forward(options: &ModelOptions, observer: &mut dyn FnMut(PassEvent<'_>)) -> Result<Forward, Failure> {
+    let before_loss = passes(&TrainingOptions::default()).iter().take_while(|(pass, _)| pass.name() != "loss").count();
+    prepare_until(options, &before_loss.to_string(), observer)
+}
+
+/// The names of all steps between the frontend and the training graph, in order.
+fn steps() -> Vec<&'static str> {
+    let mut names: Vec<&'static str> =
+        passes(&TrainingOptions::default()).iter().map(|(pass, _)| pass.name()).collect();
+    names.extend(["differentiate", "optimizer"]);
+    names
+}
+
+/// Refuses a name that no pass has.
+///
+/// # Errors
+/// There is no such pass.
+pub fn known_pass(name: &str) -> Result<(), Failure> {
+    let mut names = Vec::new();
+    for known in steps() {
+        if !names.contains(&known) {
+            names.push(known);
+        }
+    }
+    if names.contains(&name) {
+        return Ok(());
+    }
+    let help = format!("the passes are `{}`; a number counts them from the first", names.join("`, `"));
+    Err(Failure::usage(Diagnostic::error(UNKNOWN_PASS, format!("there is no pass `{name}`")).with_help(help)))
+}
+
+/// Samples of one micro-batch: the first dimension of the first data input.
+pub(crate) fn batch_of(graph: &Graph) -> Option<u64> {
+    let data = graph.inputs.iter().find(|input| input.role == InputRole::Data)?;
+    graph.ty(data.value).shape.first().copied()
+}
+
+fn open(options: &ModelOptions) -> Result<Opened, Failure> {
+    let model = open_model(&options.model, options)?;
+    let (micro_batches, micro_batch) = match (options.micro_batches, options.global_batch) {
+        (Some(0), _) | (_, Some(0)) => {
+            let message = "a step of no micro-batches or samples trains nothing";
+            return Err(Failure::usage(Diagnostic::error(BAD_OPTION, message)));
+        }
+        (Some(count), Some(global)) if !global.is_multiple_of(count) => {
+            let message = format!("a global batch of {global} cannot be divided into {count} equal micro-batches");
+            return Err(Failure::usage(Diagnostic::error(CONFLICTING_OPTIONS, message)));
+        }
+        (Some(count), Some(global)) => (Some(count), Some(global / count)),
+        (count, _) => (count, None),
+    };
+    let Lowered { graph, diagnostics } = model.lower(micro_batch)?;
+    let batch = batch_of(&graph);
+    let micro_batches = match (micro_batches, options.global_batch) {
+        (Some(count), _) => count,
+        (None, None) => 1,
+        (None, Some(global)) => {
+            let size = batch.unwrap_or(1).max(1);
+            if !global.is_multiple_of(size) {
+                let message = format!("a global batch of {global} is no multiple of the bound batch of {size}");
+                let help = "bind another batch, or give --micro-batches to choose the batch size by it";
+                return Err(Failure::usage(Diagnostic::error(CONFLICTING_OPTIONS, message).with_help(help)));
+            }
+            global / size
+        }
+    };
+    if let Some(size) = micro_batch {
+        check_size(&model, batch, size)?;
+    }
+    Ok(Opened { model, graph, micro_batches, micro_batch, notes: diagnostics })
+}
+
+/// Opens a model with the bindings of the options.
+pub(crate) fn open_model(path: &Path, options: &ModelOptions) -> Result<OnnxModel, Failure> {
+    let bindings = Bindings::parse(&print_bindings(&options.bindings)).map_err(Failure::usage)?;
+    Ok(OnnxModel::open(path, bindings)?)
+}
+
+/// The global batch and the number of micro-batches give a size; the model and its bindings must not say another.
+fn check_size(model: &OnnxModel, batch: Option<u64>, size: u64) -> Result<(), Failure> {
+    let bound = model.lower(None).ok().and_then(|lowered| batch_of(&lowered.graph));
+    match bound.filter(|bound| *bound != size).or(batch.filter(|batch| *batch != size)) {
+        None => Ok(()),
+        Some(other) => {
+            let message =
+                format!("the global batch and the micro-batches make batches of {size}, the bound batch is {other}");
+            let help = "leave out one of --global-batch, --micro-batches and the binding of the batch";
+            Err(Failure::usage(Diagnostic::error(CONFLICTING_OPTIONS, message).with_help(help)))
+        }
+    }
+}
+
+fn verified(training: trainc_ir::TrainingGraph) -> Result<VerifiedTraining, Failure> {
+    verify_training(training).map_err(|(_, errors)| {
+        let diagnostic = |error: &trainc_ir::VerifyError| {
+            Diagnostic::error("E0590", format!("the training graph is not valid: {error}"))
+                .with_help("this is a bug of trainc")
+        };
+        Failure { kind: FailureKind::Internal, diagnostics: errors.iter().map(diagnostic).collect() }
+    })
+}

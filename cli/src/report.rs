@@ -1,0 +1,151 @@
+//! What `compile` and `estimate` print: who holds what, what the bytes are for, how long a step takes.
+
+use crate::table::{Align, Table};
+use std::fmt::Write;
+use trainc::join_units;
+use trainc::units::{bytes, count, percent, rounded, time};
+use trainc_ir::plan::{Plan, Rank, RankPrediction};
+
+/// The whole report.
+pub(crate) fn report(plan: &Plan) -> String {
+    let sections = [head(plan), ranks(plan), memory(plan), prediction(plan)];
+    sections.join("\n")
+}
+
+/// What was compiled, in two lines or three.
+fn head(plan: &Plan) -> String {
+    let gpus: Vec<String> = plan.groups.values().map(|group| format!("{} x {}", group.count, group.gpu)).collect();
+    let trained: u64 = plan.parameters.iter().filter(|p| p.trained).map(|p| p.ty.elements()).sum();
+    let frozen: u64 = plan.parameters.iter().filter(|p| !p.trained).map(|p| p.ty.elements()).sum();
+    let frozen = if frozen > 0 { format!(" and {} frozen", rounded(frozen)) } else { String::new() };
+    let blocks: Vec<String> = plan
+        .prediction
+        .blocks
+        .iter()
+        .map(|class| format!("{} of {} operators", class.instances, class.nodes))
+        .collect();
+    let blocks =
+        if blocks.is_empty() { "no repeated blocks".to_owned() } else { format!("blocks: {}", blocks.join(", ")) };
+    let prediction = &plan.prediction;
+    let tokens = if prediction.tokens == prediction.samples {
+        String::new()
+    } else {
+        format!(" = {} tokens", count(prediction.tokens))
+    };
+    format!(
+        "{} on {}: {}\n  {} trained parameters{frozen}; {blocks}\n  a step: {} x {} samples{tokens}\n",
+        plan.header.model,
+        plan.header.cluster,
+        gpus.join(", "),
+        rounded(trained),
+        plural(plan.micro_batches, "micro-batch", "micro-batches"),
+        prediction.samples / plan.micro_batches.max(1),
+    )
+}
+
+fn plural(n: u64, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+fn pairs(plan: &Plan) -> impl Iterator<Item = (usize, &Rank, &RankPrediction)> {
+    let pairs = plan.ranks.values().zip(&plan.prediction.ranks);
+    pairs.enumerate().map(|(i, (rank, prediction))| (i, rank, prediction))
+}
+
+fn ranks(plan: &Plan) -> String {
+    use Align::{Left, Right};
+    let mut table = Table::new(&[
+        ("rank", Right),
+        ("GPU", Left),
+        ("group", Left),
+        ("stage", Right),
+        ("holds", Left),
+        ("arena", Right),
+        ("device", Right),
+        ("capacity", Right),
+        ("headroom", Right),
+    ]);
+    for (i, rank, prediction) in pairs(plan) {
+        let group = &plan.groups[rank.group];
+        let free = prediction.capacity_bytes.saturating_sub(prediction.device_bytes);
+        table.row([
+            i.to_string(),
+            group.gpu.clone(),
+            group.name.clone(),
+            rank.stage.to_string(),
+            join_units(&prediction.units),
+            bytes(prediction.arena_bytes),
+            bytes(prediction.device_bytes),
+            bytes(prediction.capacity_bytes),
+            format!("{} ({})", bytes(free), percent(free, prediction.capacity_bytes)),
+        ]);
+    }
+    format!("Placement\n{}", table.print())
+}
+
+fn memory(plan: &Plan) -> String {
+    let names = ["parameters", "gradients", "optimizer", "saved", "transient", "communication", "workspace", "context"];
+    let mut headings = vec![("rank", Align::Right)];
+    headings.extend(names.map(|name| (name, Align::Right)));
+    let mut table = Table::new(&headings);
+    for (i, _, prediction) in pairs(plan) {
+        let of = &prediction.breakdown;
+        let parts = [
+            of.parameters,
+            of.gradients,
+            of.optimizer,
+            of.saved,
+            of.transient,
+            of.communication,
+            of.workspace,
+            of.context,
+        ];
+        table.row(std::iter::once(i.to_string()).chain(parts.map(bytes)));
+    }
+    format!("Memory of each rank\n{}", table.print())
+}
+
+fn prediction(plan: &Plan) -> String {
+    let prediction = &plan.prediction;
+    let whole = u128::from(prediction.step_ps) * prediction.ranks.len() as u128;
+    let whole = u64::try_from(whole).unwrap_or(u64::MAX);
+    let per_second = per_second(prediction.tokens, prediction.step_ps);
+    let unit = if prediction.tokens == prediction.samples { "samples" } else { "tokens" };
+    let mut out = format!(
+        "Prediction (modelled from the catalogue's figures, not measured)\n  step {}, {} {unit}/s, bubble {}\n",
+        time(prediction.step_ps),
+        rounded(per_second),
+        percent(prediction.idle_ps, whole),
+    );
+    out += &recompute(plan);
+    out
+}
+
+/// How many of `n` are done in a second.
+pub(crate) fn per_second(n: u64, step_ps: u64) -> u64 {
+    let rate = u128::from(n) * 1_000_000_000_000 / u128::from(step_ps.max(1));
+    u64::try_from(rate).unwrap_or(u64::MAX)
+}
+
+fn recompute(plan: &Plan) -> String {
+    let stages: Vec<String> = pairs(plan)
+        .filter(|(_, _, prediction)| prediction.recomputed_blocks > 0)
+        .map(|(i, _, prediction)| {
+            format!("{} of rank {i}", plural(prediction.recomputed_blocks.into(), "block", "blocks"))
+        })
+        .collect();
+    if stages.is_empty() {
+        return "  recomputed: nothing\n".to_owned();
+    }
+    let of = &plan.prediction.recompute;
+    let mut out = format!("  recomputed: {}\n", stages.join(", "));
+    writeln!(
+        out,
+        "  recompute time {}: {} hidden, {} exposed",
+        time(of.total_ps),
+        time(of.hidden_ps),
+        time(of.exposed_ps)
+    )
+    .expect("writing to a string does not fail");
+    out
+}
