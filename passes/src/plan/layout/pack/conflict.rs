@@ -1,5 +1,6 @@
 //! Which blocks are alive at the same time: a bit matrix filled by one sweep over time.
 
+use super::bits;
 use super::problem::Block;
 
 /// A symmetric bit matrix over the blocks of one group.
@@ -8,14 +9,14 @@ use super::problem::Block;
 /// more than as many blocks with one life.
 pub(super) struct Conflicts {
     words: usize,
-    bits: Vec<u64>,
+    matrix: Vec<u64>,
 }
 
 impl Conflicts {
     pub(super) fn new(blocks: &[&Block]) -> Conflicts {
-        let words = blocks.len().div_ceil(64);
+        let words = bits::words(blocks.len());
         // The rows are padded to whole tiles of 64 for `mirror`.
-        let mut bits = vec![0u64; words * 64 * words];
+        let mut matrix = vec![0u64; words * 64 * words];
         let mut events: Vec<(u32, bool, usize)> = Vec::new();
         for (index, block) in blocks.iter().enumerate() {
             for live in &block.lives {
@@ -27,45 +28,31 @@ impl Conflicts {
         let mut alive = vec![0u64; words];
         for (_, starts, index) in events {
             if starts {
-                for (word, &alive) in bits[index * words..][..words].iter_mut().zip(&alive) {
-                    *word |= alive;
-                }
-                alive[index / 64] |= 1 << (index % 64);
+                bits::add(&mut matrix[index * words..][..words], &alive);
+                bits::set(&mut alive, index);
             } else {
-                alive[index / 64] &= !(1 << (index % 64));
+                bits::clear(&mut alive, index);
             }
         }
-        mirror(&mut bits, words);
-        Conflicts { words, bits }
+        mirror(&mut matrix, words);
+        Conflicts { words, matrix }
     }
 
     /// The bits of the blocks that meet block `index` in time.
     pub(super) fn row(&self, index: usize) -> &[u64] {
-        &self.bits[index * self.words..][..self.words]
+        &self.matrix[index * self.words..][..self.words]
     }
 
     /// The blocks that meet block `index` in time.
     pub(super) fn neighbours(&self, index: usize) -> Vec<u32> {
-        let mut neighbours = Vec::new();
-        for (base, &word) in (0u32..).step_by(64).zip(self.row(index)) {
-            let mut word = word;
-            while word != 0 {
-                neighbours.push(base + word.trailing_zeros());
-                word &= word - 1;
-            }
-        }
-        neighbours
+        let narrow = |other| u32::try_from(other).expect("a group has fewer than 2^32 blocks");
+        bits::ones(self.row(index)).map(narrow).collect()
     }
 
     /// How many blocks meet block `index` in time.
     pub(super) fn degree(&self, index: usize) -> u64 {
         self.row(index).iter().map(|word| u64::from(word.count_ones())).sum()
     }
-}
-
-/// Whether the bit of `index` is set in a row.
-pub(super) fn has(row: &[u64], index: usize) -> bool {
-    row[index / 64] >> (index % 64) & 1 != 0
 }
 
 /// Makes a square matrix of `words` times `words` tiles of 64 by 64 bits symmetric: a bit is set
@@ -112,8 +99,8 @@ fn transposed(mut tile: [u64; 64]) -> [u64; 64] {
 
 #[cfg(test)]
 mod tests {
-    use super::{Conflicts, has, transposed};
-    use crate::plan::layout::pack::{Item, problem::Block};
+    use super::{Conflicts, transposed};
+    use crate::plan::layout::pack::{Item, bits, problem::Block};
 
     #[test]
     fn transposing_moves_every_bit_to_its_mirror_place() {
@@ -144,7 +131,7 @@ mod tests {
             for (b, other) in blocks.iter().enumerate() {
                 let meet =
                     a != b && one.lives.iter().any(|x| other.lives.iter().any(|y| x.start < y.end && y.start < x.end));
-                assert_eq!(has(conflicts.row(a), b), meet, "blocks {a} and {b}");
+                assert_eq!(bits::has(conflicts.row(a), b), meet, "blocks {a} and {b}");
                 pairs += u64::from(meet);
             }
         }

@@ -2,9 +2,9 @@
 
 use std::cmp::Reverse;
 
-use super::conflict::has;
+use super::bits;
 use super::group::Group;
-use super::problem::{Block, Load, slot_range};
+use super::problem::{Block, Load, Maxima, slot_range};
 
 /// Offsets of the blocks of one group and the end of the highest.
 #[derive(Clone)]
@@ -15,18 +15,19 @@ pub(super) struct Placed {
 
 /// The best of several orders, improved as long as `steps` last. Stops at a height of `target` or below.
 pub(super) fn pack_greedily(group: &Group<'_>, target: u64, steps: &mut u64) -> Placed {
-    let mut best: Option<(Placed, Vec<usize>)> = None;
-    for order in orders(group) {
-        let placed = group.first_fit(&order, steps);
-        if best.as_ref().is_none_or(|(best, _)| placed.height < best.height) {
-            best = Some((placed, order));
-        }
-        let reached = best.as_ref().is_some_and(|(best, _)| best.height <= target);
-        if reached || *steps == 0 {
+    let facts = Facts::new(group);
+    let mut order = facts.order(0);
+    let mut best = group.first_fit(&order, steps);
+    for number in 1..N_ORDERS {
+        if best.height <= target || *steps == 0 {
             break;
         }
+        let other = facts.order(number);
+        let placed = group.first_fit(&other, steps);
+        if placed.height < best.height {
+            (best, order) = (placed, other);
+        }
     }
-    let (mut best, mut order) = best.expect("there is at least one order");
     promote(group, &mut best, &mut order, target, steps);
     best
 }
@@ -48,7 +49,7 @@ impl Group<'_> {
                 for &other in &stack {
                     scanned += 1;
                     let other = other as usize;
-                    if has(row, other) {
+                    if bits::has(row, other) {
                         if offsets[other] >= offset.saturating_add(block.size) {
                             break;
                         }
@@ -67,37 +68,59 @@ impl Group<'_> {
     }
 }
 
-/// Several orders of all blocks. Fixed blocks come first in each.
-fn orders(group: &Group<'_>) -> Vec<Vec<usize>> {
-    let blocks = group.blocks;
-    let load = Load::new(blocks.iter().copied());
-    let lives: Vec<u64> = blocks.iter().map(|block| block.life()).collect();
-    let starts: Vec<u32> = blocks.iter().map(|block| block.lives.first().map_or(0, |live| live.start)).collect();
-    let degrees: Vec<u64> = (0..blocks.len()).map(|index| group.conflicts.degree(index)).collect();
-    let peaks: Vec<u64> = blocks
-        .iter()
-        .map(|block| {
-            let slots = block.lives.iter().flat_map(|live| slot_range(&load.times, live));
-            slots.map(|slot| load.slots[slot]).max().unwrap_or(0)
-        })
-        .collect();
-    let area = |index: usize| u128::from(blocks[index].size) * u128::from(lives[index]);
-    let size = |index: usize| blocks[index].size;
-    vec![
-        sorted(blocks, |index| (Reverse(size(index)), Reverse(lives[index]))),
-        sorted(blocks, |index| (Reverse(lives[index]), Reverse(size(index)))),
-        sorted(blocks, |index| Reverse(area(index))),
-        sorted(blocks, |index| (Reverse(peaks[index]), Reverse(size(index)), Reverse(lives[index]))),
-        sorted(blocks, |index| (Reverse(peaks[index]), Reverse(lives[index]), Reverse(size(index)))),
-        sorted(blocks, |index| Reverse(u128::from(size(index)) * u128::from(degrees[index]))),
-        sorted(blocks, |index| (starts[index], Reverse(lives[index]), Reverse(size(index)))),
-    ]
+/// How many orders there are.
+const N_ORDERS: u32 = 7;
+
+/// What the orders go by.
+struct Facts<'a> {
+    blocks: &'a [&'a Block],
+    /// How long each block is alive.
+    lives: Vec<u64>,
+    /// How many blocks it meets.
+    degrees: Vec<u64>,
+    /// The greatest load during its life.
+    peaks: Vec<u64>,
 }
 
-fn sorted<Key: Ord>(blocks: &[&Block], key: impl Fn(usize) -> Key) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..blocks.len()).collect();
-    order.sort_by_cached_key(|&index| (blocks[index].fixed.is_none(), key(index)));
-    order
+impl<'a> Facts<'a> {
+    fn new(group: &Group<'a>) -> Facts<'a> {
+        let blocks = group.blocks;
+        let load = Load::new(blocks.iter().copied());
+        let maxima = Maxima::new(load.slots);
+        let peak = |block: &&Block| {
+            let ranges = block.lives.iter().map(|live| slot_range(&load.times, live));
+            ranges.map(|range| maxima.of(range)).max().unwrap_or(0)
+        };
+        Facts {
+            blocks,
+            lives: blocks.iter().map(|block| block.life()).collect(),
+            degrees: (0..blocks.len()).map(|index| group.conflicts.degree(index)).collect(),
+            peaks: blocks.iter().map(peak).collect(),
+        }
+    }
+
+    /// One of the orders of all blocks; fixed blocks come first in each.
+    fn order(&self, number: u32) -> Vec<usize> {
+        let Facts { blocks, lives, degrees, peaks } = self;
+        let size = |index: usize| blocks[index].size;
+        let area = |index: usize| u128::from(size(index)) * u128::from(lives[index]);
+        let start = |index: usize| blocks[index].lives.first().map_or(0, |live| live.start);
+        match number {
+            0 => self.sorted(|index| (Reverse(size(index)), Reverse(lives[index]))),
+            1 => self.sorted(|index| (Reverse(lives[index]), Reverse(size(index)))),
+            2 => self.sorted(|index| Reverse(area(index))),
+            3 => self.sorted(|index| (Reverse(peaks[index]), Reverse(size(index)), Reverse(lives[index]))),
+            4 => self.sorted(|index| (Reverse(peaks[index]), Reverse(lives[index]), Reverse(size(index)))),
+            5 => self.sorted(|index| Reverse(u128::from(size(index)) * u128::from(degrees[index]))),
+            _ => self.sorted(|index| (start(index), Reverse(lives[index]), Reverse(size(index)))),
+        }
+    }
+
+    fn sorted<Key: Ord>(&self, key: impl Fn(usize) -> Key) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.blocks.len()).collect();
+        order.sort_by_cached_key(|&index| (self.blocks[index].fixed.is_none(), key(index)));
+        order
+    }
 }
 
 /// Moves the blocks that end above the best height reached so far, less one, to the front of the

@@ -7,12 +7,42 @@
 //! It works in stages and stops as soon as the height reaches the lower bound:
 //!
 //! 1. Buffers that are alive whenever any buffer of their group is alive are stacked at the bottom, and
-//!    groups that never meet in time are packed one by one ([`split`](self::split)); both lose nothing.
+//!    groups that never meet in time are packed one by one (`split`); both lose nothing.
 //! 2. First-fit placement over several static orders, the best of which is improved by moving the
-//!    buffers that stick out to the front ([`greedy`](self::greedy)).
+//!    buffers that stick out to the front (`greedy`).
 //! 3. In groups of moderate size without fixed buffers: exact search for lower and lower heights
-//!    ([`search`](self::search)), with several orders in turn and ever larger budgets.
-
+//!    (`search`), with several orders in turn and ever larger budgets. Each search puts first what the
+//!    ones before it could not place (`group`).
+//!
+//! What it reaches, on one core of a 2-core cloud machine (release build, processor time; a step is a
+//! little less than a nanosecond). The seven instances are those of MiniMalloc, each known to fit in
+//! 1,048,576 bytes; the bound is the load, which need not be reachable.
+//!
+//! | instance | buffers | bound | height, target 1,048,576 | time | height, no target, 1.5e9 steps | time |
+//! | --- | --- | --- | --- | --- | --- | --- |
+//! | A | 154 | 1048576 | 1048576 | 15 ms | 1048576 | 15 ms |
+//! | C | 203 | 1039360 | 1048576 | 26 ms | 1039360 | 20 ms |
+//! | D | 213 | 986112 | 1048576 | 46 ms | 1024000 | 1264 ms |
+//! | F | 296 | 1048576 | 1048576 | 16 ms | 1048576 | 16 ms |
+//! | G | 308 | 1048576 | 1048576 | 20 ms | 1048576 | 24 ms |
+//! | I | 374 | 1048576 | 1048576 | 136 ms | 1048576 | 137 ms |
+//! | J | 409 | 989184 | 1048576 | 64 ms | 1046528 | 1282 ms |
+//!
+//! Steps of training, from the generator in `tests/training.rs`, with the default options:
+//!
+//! | step | buffers | height / bound | time |
+//! | --- | --- | --- | --- |
+//! | 4 layers, 1 in flight, head | 70 | 1.0000 | 0 ms |
+//! | 6 layers, 2 in flight, head | 154 | 1.0027 | 151 ms |
+//! | 6 layers, 4 in flight | 268 | 1.0027 | 170 ms |
+//! | 12 layers, 8 in flight | 1000 | 1.0007 | 195 ms |
+//! | 24 layers, 1 in flight, head | 310 | 1.0000 | 0 ms |
+//! | 48 layers, 4 in flight, head | 2038 | 1.0003 | 506 ms |
+//! | 48 layers, 16 in flight | 7792 | 1.0001 | 560 ms |
+//! | 96 layers, 24 in flight | 23248 | 1.0000 | 1145 ms |
+//!
+//! `cargo bench -p trainc-passes --bench pack` measures them again.
+mod bits;
 mod conflict;
 mod greedy;
 mod group;
@@ -109,7 +139,7 @@ pub enum PackingFault {
 pub fn pack(items: &[Item], options: &PackOptions) -> Packing {
     let blocks: Vec<Block> = items.iter().map(Block::new).collect();
     let single = blocks.iter().map(Block::least_end).max().unwrap_or(0);
-    let lower_bound = single.max(problem::peak_load(&blocks));
+    let lower_bound = single.max(problem::peak_load(blocks.iter()));
     let offsets = split::pack_blocks(&blocks, lower_bound.max(options.target), options.steps);
     let ends = offsets.iter().zip(&blocks).map(|(&offset, block)| offset.saturating_add(block.size));
     let height = ends.max().unwrap_or(0);

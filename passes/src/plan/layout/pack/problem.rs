@@ -49,8 +49,8 @@ pub(super) fn joined(lives: &[Range<u32>]) -> Vec<Range<u32>> {
 }
 
 /// The largest sum of sizes alive at one time.
-pub(super) fn peak_load(blocks: &[Block]) -> u64 {
-    Load::new(blocks.iter()).slots.iter().copied().max().unwrap_or(0)
+pub(super) fn peak_load<'a>(blocks: impl Iterator<Item = &'a Block> + Clone) -> u64 {
+    Load::new(blocks).slots.into_iter().max().unwrap_or(0)
 }
 
 /// The sum of the sizes alive, for each slot between two neighbouring ends of lives.
@@ -86,4 +86,55 @@ impl Load {
 /// The slots that a life covers. Both its ends must be among the sorted `times`.
 pub(super) fn slot_range(times: &[u32], live: &Range<u32>) -> Range<usize> {
     times.partition_point(|&time| time < live.start)..times.partition_point(|&time| time < live.end)
+}
+
+/// The greatest value in any range of a list.
+pub(super) struct Maxima {
+    /// In row `k` the greatest of the `2^k` values from each place on.
+    rows: Vec<Vec<u64>>,
+}
+
+impl Maxima {
+    pub(super) fn new(values: Vec<u64>) -> Maxima {
+        let mut rows = vec![values];
+        let mut half = 1;
+        while let Some(last) = rows.last().filter(|last| last.len() > half) {
+            let pairs = last.iter().zip(&last[half..]);
+            rows.push(pairs.map(|(one, other)| *one.max(other)).collect());
+            half *= 2;
+        }
+        Maxima { rows }
+    }
+
+    /// The greatest value in a range, and zero in an empty one.
+    pub(super) fn of(&self, range: Range<usize>) -> u64 {
+        if range.is_empty() {
+            return 0;
+        }
+        let row = range.len().ilog2();
+        let values = &self.rows[row as usize];
+        values[range.start].max(values[range.end - (1 << row)])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Maxima, joined};
+
+    #[test]
+    fn maxima_are_those_of_a_scan() {
+        let values: Vec<u64> = (0..37).map(|place: u64| place * 29 % 41).collect();
+        let maxima = Maxima::new(values.clone());
+        for start in 0..values.len() {
+            for end in start..=values.len() {
+                let scanned = values[start..end].iter().copied().max().unwrap_or(0);
+                assert_eq!(maxima.of(start..end), scanned, "{start}..{end}");
+            }
+        }
+    }
+
+    #[test]
+    fn lives_are_sorted_and_joined() {
+        assert_eq!(joined(&[7..9, 1..3, 4..4, 3..5, 8..12]), [1..5, 7..12]);
+    }
 }

@@ -1,8 +1,8 @@
 //! The moments that matter to a search: sets of blocks alive together, without repetitions.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
+use super::bits;
 use super::problem::{Block, Load, slot_range};
 
 /// Which slots each block covers.
@@ -10,8 +10,9 @@ use super::problem::{Block, Load, slot_range};
 /// A slot whose blocks are all alive in the slot before or after it as well is left out, and of slots
 /// with the same blocks (a pipeline repeats itself) only the first is kept.
 pub(super) struct Slots {
-    /// For each block the slots it covers, as ranges of slot numbers.
-    pub(super) of_block: Vec<Vec<Range<usize>>>,
+    /// The slots that each block covers, in rows of `words` words.
+    masks: Vec<u64>,
+    pub(super) words: usize,
     /// The sum of sizes of the blocks alive, for each slot.
     pub(super) load: Vec<u64>,
 }
@@ -51,34 +52,26 @@ impl Slots {
                 n_kept = n_kept.max(number + 1);
             }
         }
-        let of_block = blocks.iter().map(|block| {
-            let slots = block.lives.iter().flat_map(|live| slot_range(&times, live));
-            let mut covered: Vec<usize> = slots.filter_map(|slot| kept[slot]).collect();
-            covered.sort_unstable();
-            covered.dedup();
-            ranges(&covered)
-        });
-        let of_block: Vec<Vec<Range<usize>>> = of_block.collect();
+        let words = bits::words(n_kept);
+        let mut masks = vec![0u64; words * blocks.len()];
         let mut load = vec![0u64; n_kept];
-        for (block, ranges) in blocks.iter().zip(&of_block) {
-            for slot in ranges.iter().flat_map(Clone::clone) {
+        for (index, block) in blocks.iter().enumerate() {
+            let mask = &mut masks[index * words..][..words];
+            let covered = block.lives.iter().flat_map(|live| slot_range(&times, live));
+            for slot in covered.filter_map(|slot| kept[slot]) {
+                bits::set(mask, slot);
+            }
+            for slot in bits::ones(mask) {
                 load[slot] = load[slot].saturating_add(block.size);
             }
         }
-        Slots { of_block, load }
+        Slots { masks, words, load }
     }
-}
 
-/// Sorted numbers as ranges.
-fn ranges(numbers: &[usize]) -> Vec<Range<usize>> {
-    let mut ranges: Vec<Range<usize>> = Vec::new();
-    for &number in numbers {
-        match ranges.last_mut() {
-            Some(last) if last.end == number => last.end += 1,
-            Some(_) | None => ranges.push(number..number + 1),
-        }
+    /// The slots that a block covers, as bits.
+    pub(super) fn mask(&self, index: usize) -> &[u64] {
+        &self.masks[index * self.words..][..self.words]
     }
-    ranges
 }
 
 /// Spreads small numbers over 64 bits (the finalizer of SplitMix64).
@@ -98,13 +91,13 @@ mod tests {
 
     #[test]
     fn only_distinct_fullest_slots_are_kept() {
-        let lives = [&[0..10, 20..30][..], &[2..5, 22..25], &[4..7, 24..27], &[8..9]];
+        let lives = [&[0..10, 20..30][..], &[2..5, 22..25], &[4..7, 24..27], &[8..9, 9..9]];
         let block = |lives: &&[Range<u32>]| Block::new(&Item::with_lives(1, 1, lives.to_vec()));
         let blocks: Vec<Block> = lives.iter().map(block).collect();
         let slots = Slots::new(&blocks.iter().collect::<Vec<_>>());
         // {a, b, c} at 4 and at 24, and {a, d} at 8; {a}, {a, b} and {a, c} are contained in these.
         assert_eq!(slots.load, [3, 2]);
-        let covered = slots.of_block.iter().map(|ranges| ranges.iter().flat_map(Clone::clone).collect());
-        assert_eq!(covered.collect::<Vec<Vec<usize>>>(), [vec![0, 1], vec![0], vec![0], vec![1]]);
+        let masks: Vec<&[u64]> = (0..4).map(|index| slots.mask(index)).collect();
+        assert_eq!(masks, [[0b11], [0b01], [0b01], [0b10]]);
     }
 }

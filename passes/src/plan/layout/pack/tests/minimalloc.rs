@@ -23,19 +23,18 @@ pub(super) fn instance(name: &str) -> Vec<Item> {
 }
 
 #[test]
-fn every_instance_is_packed() {
-    for (name, most) in [
-        ("A", 1_100_000),
-        ("C", 1_048_576),
-        ("D", 1_048_576),
-        ("F", 1_048_576),
-        ("G", 1_048_576),
-        ("I", 1_300_000),
-        ("J", 1_048_576),
-    ] {
-        let items = instance(name);
-        let options = PackOptions { steps: 400_000_000, target: 1_048_576 };
-        let packing = packed(&items, &options);
-        assert!(packing.height <= most, "{name}: {} / {}", packing.height, packing.lower_bound);
+fn every_instance_is_packed_as_low_as_is_known_to_be_possible() {
+    for (name, _) in INSTANCES {
+        let packing = packed(&instance(name), &PackOptions { steps: 1_000_000_000, target: 1_048_576 });
+        assert!(packing.height <= 1_048_576, "{name}: {} / {}", packing.height, packing.lower_bound);
+    }
+}
+
+#[test]
+fn the_lower_bound_is_reached_without_being_told_a_target() {
+    // These instances have one that is reachable; in the others the search would use up its steps.
+    for name in ["A", "C", "F", "G"] {
+        let packing = packed(&instance(name), &PackOptions::default());
+        assert_eq!(packing.height, packing.lower_bound, "{name}");
     }
 }
