@@ -77,7 +77,7 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "SPEC")]
     optimizer: Option<String>,
     /// Train only the parameters that match, freeze all others; `*` stands for anything
-    #[arg(long, value_name = "PATTERN")]
+    #[arg(long, value_name = "PATTERN,...", value_delimiter = ',')]
     train: Vec<String>,
 }
 

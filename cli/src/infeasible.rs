@@ -50,7 +50,7 @@ pub(crate) fn failure(
     {
         changes.insert(0, Change::MicroBatch(size));
     }
-    let mut texts = changes.iter().map(|change| change_text(change, prepared, plan_options));
+    let mut texts = changes.iter().map(|change| change_text(change, prepared, &options.model, plan_options));
     if let Some(nearest) = texts.next() {
         diagnostic = diagnostic.with_help(format!("the nearest change that fits: {nearest}"));
         for other in texts {
@@ -91,7 +91,7 @@ fn reason(reason: &Reason, cluster: &Cluster, names: &[String]) -> Diagnostic {
             let stages = if *n_stages == 1 { "1 stage".to_owned() } else { format!("{n_stages} stages") };
             let holds = join_units(names.get(Range::clone(units)).unwrap_or_default());
             let message = format!(
-                "no plan fits cluster `{}`: of {stages}, stage {stage} lacks {} on a {}",
+                "no plan fits cluster `{}`: of {stages}, stage {stage} lacks {} on its {}",
                 cluster.name,
                 bytes(needed.saturating_sub(available)),
                 group.gpu.name
@@ -109,7 +109,7 @@ fn reason(reason: &Reason, cluster: &Cluster, names: &[String]) -> Diagnostic {
 }
 
 /// One change in the words of the command line.
-fn change_text(change: &Change, prepared: &Prepared, options: &PlanOptions) -> String {
+fn change_text(change: &Change, prepared: &Prepared, model: &ModelOptions, options: &PlanOptions) -> String {
     match change {
         Change::Recompute(policy) => match policy {
             RecomputePolicy::None => "--recompute none".to_owned(),
@@ -129,7 +129,11 @@ fn change_text(change: &Change, prepared: &Prepared, options: &PlanOptions) -> S
         }
         Change::MicroBatch(size) => {
             let samples = samples(prepared);
-            format!("micro-batches of {size}: --global-batch {samples} --micro-batches {}", samples / size)
+            let how = match batch_name(model) {
+                Some(name) => format!("--bind {name}={size}"),
+                None => format!("--global-batch {samples}"),
+            };
+            format!("micro-batches of {size}, with {how} --micro-batches {}", samples / size)
         }
     }
 }
@@ -137,6 +141,11 @@ fn change_text(change: &Change, prepared: &Prepared, options: &PlanOptions) -> S
 /// Samples of a step.
 fn samples(prepared: &Prepared) -> u64 {
     batch_of(&prepared.training.step).unwrap_or(1).saturating_mul(prepared.micro_batches)
+}
+
+/// The name by which the batch is bound.
+fn batch_name(model: &ModelOptions) -> Option<String> {
+    model.bindings.keys().find(|name| name.to_lowercase().contains("batch")).cloned()
 }
 
 /// The largest smaller micro-batch that divides the present one and fits, with the samples of a step unchanged.
@@ -152,7 +161,9 @@ fn smaller_batch(
     divisors.take(MAX_TRIES).find(|&size| {
         let micro_batches = samples / size;
         let mut bindings = options.model.bindings.clone();
-        bindings.retain(|name, _| !name.to_lowercase().contains("batch"));
+        if let Some(name) = batch_name(&options.model) {
+            bindings.remove(&name);
+        }
         let model = ModelOptions {
             micro_batches: Some(micro_batches),
             global_batch: Some(samples),

@@ -20,8 +20,8 @@ pub use check::{Checked, check};
 pub use codes::codes;
 pub use compile::{Compiled, compile, compile_with, write};
 pub use failure::{
-    BAD_OPTION, CANNOT_READ, CANNOT_WRITE, COMMAND_CODES, CONFLICTING_OPTIONS, Failure, FailureKind, INTERNAL_ERROR,
-    OTHER_GRAPH, OTHER_MODEL, RUN_FAILED, UNKNOWN_CODE, UNKNOWN_PASS,
+    BAD_HEADER, BAD_OPTION, CANNOT_READ, CANNOT_WRITE, COMMAND_CODES, CONFLICTING_OPTIONS, Failure, FailureKind,
+    INTERNAL_ERROR, OTHER_GRAPH, OTHER_MODEL, RUN_FAILED, UNKNOWN_CODE, UNKNOWN_PASS,
 };
 pub use folder::{KUBERNETES, MODEL_PATH, PLAN_JSON, PLAN_PB, SLURM, SUMMARY, is_plan};
 pub use infeasible::join_units;

@@ -62,6 +62,12 @@ impl Output {
         put(&mut std::io::stderr().lock(), text);
     }
 
+    /// Warnings of a model whose notes were read when it was compiled.
+    pub(crate) fn warnings(self, diagnostics: &[Diagnostic]) {
+        let warnings: Vec<Diagnostic> = diagnostics.iter().filter(|d| d.severity > Severity::Note).cloned().collect();
+        self.diagnostics(&warnings);
+    }
+
     /// Diagnostics.
     pub(crate) fn diagnostics(self, diagnostics: &[Diagnostic]) {
         let shown = diagnostics.iter().filter(|d| !self.quiet || d.severity == Severity::Error);

@@ -148,7 +148,7 @@ fn open(options: &ModelOptions) -> Result<Opened, Failure> {
         }
     };
     if let Some(size) = micro_batch {
-        check_size(&model, batch, size)?;
+        check_size(options, batch, size)?;
     }
     Ok(Opened { model, graph, micro_batches, micro_batch, notes: diagnostics })
 }
@@ -159,10 +159,12 @@ pub(crate) fn open_model(path: &Path, options: &ModelOptions) -> Result<OnnxMode
     Ok(OnnxModel::open(path, bindings)?)
 }
 
-/// The global batch and the number of micro-batches give a size; the model and its bindings must not say another.
-fn check_size(model: &OnnxModel, batch: Option<u64>, size: u64) -> Result<(), Failure> {
-    let bound = model.lower(None).ok().and_then(|lowered| batch_of(&lowered.graph));
-    match bound.filter(|bound| *bound != size).or(batch.filter(|batch| *batch != size)) {
+/// The global batch and the number of micro-batches give a size; neither the model nor a binding by name may say another.
+fn check_size(options: &ModelOptions, batch: Option<u64>, size: u64) -> Result<(), Failure> {
+    let mut by_name = options.clone();
+    by_name.bindings.remove("*");
+    let bound = open_model(&options.model, &by_name)?.lower(None).ok().and_then(|lowered| batch_of(&lowered.graph));
+    match bound.into_iter().chain(batch).find(|other| *other != size) {
         None => Ok(()),
         Some(other) => {
             let message =

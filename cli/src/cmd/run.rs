@@ -17,7 +17,7 @@ const LINES: u32 = 20;
 pub(crate) fn run(args: &RunArgs, output: Output) -> Result<(), Failure> {
     let options = options(args)?;
     let checked = check(&args.plan, args.model.as_deref())?;
-    output.diagnostics(&checked.notes);
+    output.warnings(&checked.notes);
     let bar = bar(args.steps, output);
     let started = Instant::now();
     let mut losses: Option<(f64, f64)> = None;

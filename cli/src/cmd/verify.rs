@@ -8,7 +8,7 @@ use trainc_ir::plan::PlanRule;
 /// Checks a plan and says so.
 pub(crate) fn run(args: &VerifyArgs, output: Output) -> Result<(), Failure> {
     let checked = check(&args.plan, args.model.as_deref())?;
-    output.diagnostics(&checked.notes);
+    output.warnings(&checked.notes);
     let plan = checked.plan.plan();
     let rules = PlanRule::ALL.len();
     let (ranks, kernels, segments) = (plan.ranks.len(), plan.kernels.len(), plan.segments.len());
