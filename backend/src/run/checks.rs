@@ -122,10 +122,35 @@ impl Checks {
             let version = &mut self.versions[version];
             version.uses_left -= 1;
             if version.uses_left == 0 && !version.stays && is_own {
-                // SAFETY: the caller's contract; spans lie in the arena.
-                unsafe { poison(arena, used.span) };
+                for span in self.dead_parts(index, step, used.span) {
+                    // SAFETY: the caller's contract; spans lie in the arena.
+                    unsafe { poison(arena, span) };
+                }
             }
         }
+    }
+
+    /// The parts of a dead buffer that no live one has taken over: within a call, a result may be written where an operand
+    /// lay whose last reader has run.
+    fn dead_parts(&self, index: usize, step: &Step, dead: Span) -> Vec<Span> {
+        let mut parts = vec![dead];
+        for (other, &version) in step.uses.iter().zip(&self.uses[index]) {
+            let Version { uses_left, stays } = self.versions[version];
+            if uses_left == 0 && !stays {
+                continue;
+            }
+            let live = other.span;
+            parts = parts
+                .into_iter()
+                .flat_map(|part| {
+                    let before = Span { start: part.start, len: live.start.clamp(part.start, part.end()) - part.start };
+                    let from = live.end().clamp(part.start, part.end());
+                    [before, Span { start: from, len: part.end() - from }]
+                })
+                .filter(|part| part.len > 0)
+                .collect();
+        }
+        parts
     }
 }
 

@@ -82,7 +82,9 @@ pub(crate) fn layout(stage: &StageDraft, ordered: &Ordered<'_>, pool: &Pool) -> 
     }
     layout.lower_bound = persistent_bytes + peak(&items);
     layout.activation_bytes = peak(&items[..n_slots]);
-    let packing = pack(&items, &PackOptions::default());
+    // Half a percent above the bound is good enough; the packer need not prove that nothing is lower.
+    let target = (layout.lower_bound + layout.lower_bound / 200).saturating_sub(base);
+    let packing = pack(&items, &PackOptions { target, ..PackOptions::default() });
     for (key, buffer) in stage.buffers.iter().filter(|(_, b)| !is_persistent(b)) {
         layout.buffers.insert(key.clone(), vec![base; buffer.slots as usize]);
     }
