@@ -1,4 +1,4 @@
-//! A plan of two stages and three micro-batches, written by hand: 1F1B, groups, an all-reduce, updates in place.
+//! A plan of two stages and a few micro-batches, written by hand: 1F1B, groups, an all-reduce, updates in place.
 
 use crate::assembler::{COMPUTE, Code, ProgramBuilder, TRANSFER, first, instr, port, slot};
 use crate::model::{broadcast, constant, dropout, dropout_grad, f32, matmul, sgd, sum};
@@ -139,7 +139,7 @@ fn load(input: usize, buffer: BufferRef, micro_batch: Index) -> Action {
 }
 
 /// Ports: activations out, gradients in, shared parameters.
-fn stage0(code: &mut Code) -> Program {
+fn stage0(code: &mut Code, micro_batches: i64) -> Program {
     let zero = zeros(code, "stage0.zero", &[f32(&[3, 4]), f32(&[4, 4])]);
     let (forward, backward) = (forward0(code), backward0(code));
     let step = update(code, "stage0.update", &[f32(&[3, 4]), f32(&[4, 4])]);
@@ -181,7 +181,7 @@ fn stage0(code: &mut Code) -> Program {
     ]);
     let (next, last) = (Index::counter(1), Index::counter(-1));
     p.repeat(
-        2,
+        micro_batches as u64 - 1,
         vec![
             instr(TRANSFER, &[(3, last)], load(X, slot(x, next), next), Some((0, next))),
             instr(COMPUTE, &[(0, next), (2, last)], run_forward(next), Some((1, next))),
@@ -190,9 +190,14 @@ fn stage0(code: &mut Code) -> Program {
         ],
     );
     p.once([
-        instr(TRANSFER, &[(3, at(1))], recv(), Some((2, at(3)))),
-        instr(COMPUTE, &[(2, at(3))], run_backward(at(2)), Some((3, at(2)))),
-        instr(TRANSFER, &[(3, at(2))], Action::AllReduce { port: port(2), buffer: first(gt) }, None),
+        instr(TRANSFER, &[(3, at(micro_batches - 2))], recv(), Some((2, at(micro_batches)))),
+        instr(
+            COMPUTE,
+            &[(2, at(micro_batches))],
+            run_backward(at(micro_batches - 1)),
+            Some((3, at(micro_batches - 1))),
+        ),
+        instr(TRANSFER, &[(3, at(micro_batches - 1))], Action::AllReduce { port: port(2), buffer: first(gt) }, None),
         instr(TRANSFER, &[], Action::Recv { port: port(1), buffer: first(n) }, Some((4, at(0)))),
         instr(
             COMPUTE,
@@ -208,7 +213,7 @@ fn stage0(code: &mut Code) -> Program {
 }
 
 /// Ports: activations in, gradients out, shared parameters.
-fn stage1(code: &mut Code) -> Program {
+fn stage1(code: &mut Code, micro_batches: i64) -> Program {
     let zero = zeros(code, "stage1.zero", &[f32(&[4, 4]), f32(&[4, 5]), f32(&[]), count()]);
     let (forward, backward) = (forward1(code), backward1(code));
     let step = update(code, "stage1.update", &[f32(&[4, 4]), f32(&[4, 5])]);
@@ -248,7 +253,7 @@ fn stage1(code: &mut Code) -> Program {
         instr(COMPUTE, &[], call(zero, zero_f, [gt, gw2, loss, n].map(first).to_vec(), at(0)), None),
     ]);
     p.repeat(
-        2,
+        micro_batches as u64 - 1,
         vec![
             instr(COMPUTE, &[(0, i)], run_forward(i), None),
             instr(COMPUTE, &[], run_backward(i), Some((1, i))),
@@ -256,9 +261,9 @@ fn stage1(code: &mut Code) -> Program {
         ],
     );
     p.once([
-        instr(COMPUTE, &[(0, at(2))], run_forward(at(2)), None),
-        instr(COMPUTE, &[], run_backward(at(2)), Some((1, at(2)))),
-        instr(TRANSFER, &[(1, at(2))], send(), None),
+        instr(COMPUTE, &[(0, at(micro_batches - 1))], run_forward(at(micro_batches - 1)), None),
+        instr(COMPUTE, &[], run_backward(at(micro_batches - 1)), Some((1, at(micro_batches - 1)))),
+        instr(TRANSFER, &[(1, at(micro_batches - 1))], send(), None),
         instr(TRANSFER, &[], Action::AllReduce { port: port(2), buffer: first(gt) }, None),
         instr(TRANSFER, &[], Action::Send { port: port(1), buffer: first(n) }, Some((2, at(0)))),
         instr(
@@ -276,8 +281,14 @@ fn stage1(code: &mut Code) -> Program {
 
 /// The whole plan.
 pub(crate) fn plan() -> Plan {
+    plan_of(3)
+}
+
+/// The plan with another number of micro-batches, at least 2.
+pub(crate) fn plan_of(micro_batches: u64) -> Plan {
     let mut code = Code::default();
-    let programs: Table<ProgramId, Program> = [stage0(&mut code), stage1(&mut code)].into_iter().collect();
+    let programs: Table<ProgramId, Program> =
+        [stage0(&mut code, micro_batches as i64), stage1(&mut code, micro_batches as i64)].into_iter().collect();
     let input = |name: &str, role, ty| PlanInput { name: name.to_owned(), role, ty };
     let rank = RankId::from_index;
     let communicators: Table<CommunicatorId, _> =
@@ -317,7 +328,7 @@ pub(crate) fn plan() -> Plan {
             bindings: [("batch".to_owned(), 2)].into_iter().collect(),
             options: [("recompute".to_owned(), "none".to_owned())].into_iter().collect(),
         },
-        micro_batches: 3,
+        micro_batches,
         inputs: [input("lr", InputRole::Scalar, f32(&[])), input("x", InputRole::Data, f32(&[2, 3]))]
             .into_iter()
             .collect(),

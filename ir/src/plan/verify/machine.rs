@@ -338,6 +338,9 @@ impl<'a> Machine<'a> {
             }
         }
         for &(rank, stream, step) in &stuck {
+            if self.errors.is_full() {
+                return;
+            }
             let program = &self.plan.programs[self.ranks[rank].program];
             let name = stream_name(program, stream);
             let action = action_name(self.plan, &step.instr.action);

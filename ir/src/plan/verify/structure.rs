@@ -7,8 +7,8 @@ use crate::plan::{Action, BufferRef, FORMAT, Instr, Item, Operand, Plan, PortId,
 use crate::ty::Type;
 
 /// How many instructions and kernel calls of a step the verifier expands, over all ranks.
-const MAX_WORK: u64 = 100_000_000;
-/// How many event clocks it keeps, times their length.
+const MAX_WORK: u64 = 50_000_000;
+/// How many entries the clocks of its events and streams have.
 const MAX_CLOCKS: u64 = 500_000_000;
 /// How many values of the training graph it evaluates, over all micro-batches.
 const MAX_VALUES: u64 = 50_000_000;
@@ -217,6 +217,10 @@ pub(super) fn size(plan: &Plan, values: usize, errors: &mut Errors) {
     let mut clocks = 0u64;
     let mut streams = 0u64;
     let work: Vec<_> = plan.programs.iter().map(|(id, program)| program_work(plan, id, program)).collect();
+    // Every program is walked once by itself, whoever runs it.
+    for (instrs, _) in &work {
+        instances = instances.saturating_add(*instrs);
+    }
     for (_, rank) in plan.ranks.iter() {
         let (instrs, records) = work[rank.program.index()];
         instances = instances.saturating_add(instrs);
@@ -224,7 +228,9 @@ pub(super) fn size(plan: &Plan, values: usize, errors: &mut Errors) {
         streams += plan.programs[rank.program].streams.len() as u64;
     }
     bound("instructions and kernels", instances, MAX_WORK);
-    bound("entries of event clocks", clocks.saturating_mul(streams), MAX_CLOCKS);
+    // A clock has an entry per stream and some overhead; events and streams have one each.
+    let entries = clocks.saturating_add(streams).saturating_mul(streams + 16);
+    bound("entries of clocks", entries, MAX_CLOCKS);
     bound("values", plan.micro_batches.saturating_mul(values as u64), MAX_VALUES);
 }
 
