@@ -1,0 +1,33 @@
+# What a model is made of.
+$ trainc inspect $TESTDATA/models/gpt2.onnx --bind batch=2,seq=8
+exit 0
+out| gpt2: 126 operators, 52 parameters of 132 k elements, 514 KiB
+out|   input   input_ids  i64[2,8]
+out|   output  logits     f32[2,8,256]
+out|
+out| Units, between which a pipeline may be cut
+out|   unit        class          operators    parameters
+out|   embedding                          3      72.0 KiB
+out|   blocks 0-3  block class 0    30 each  110 KiB each
+out|   head                               2      48.4 KiB
+out|   1 operators that depend on no parameter run wherever they are needed
+out|
+out| Operators, as read from the model and after folding and fusion
+out|   operator    read  fused
+out|   add           37     25
+out|   attention      -      4
+out|   constant      37      1
+out|   gather         2      2
+out|   gelu           -      4
+out|   is_nan         4      -
+out|   layer_norm     9      9
+out|   matmul        25     17
+out|   mul           24      -
+out|   pow            4      -
+out|   reshape       52     44
+out|   select         4      -
+out|   softmax        4      -
+out|   split          4      4
+out|   tanh           4      -
+out|   transpose     21     16
+out|   all          231    126
