@@ -76,12 +76,12 @@ impl Corpora {
                         "input `{name}` takes {window} tokens per sample, but the data have only {found}"
                     )));
                 }
-                if let (Some(limit), Some(&max)) = (limit, tokens.iter().max()) {
-                    if u64::from(max) >= *limit {
-                        return Err(RunError::Data(format!(
-                            "the data hold token {max}, but input `{name}` takes tokens below {limit}"
-                        )));
-                    }
+                if let (Some(limit), Some(&max)) = (limit, tokens.iter().max())
+                    && u64::from(max) >= *limit
+                {
+                    return Err(RunError::Data(format!(
+                        "the data hold token {max}, but input `{name}` takes tokens below {limit}"
+                    )));
                 }
             }
         }
@@ -123,7 +123,7 @@ impl Corpora {
 /// A token below `limit`, small ones more often: the cube of a uniform number.
 fn skewed(word: u32, limit: u64) -> u32 {
     let word = u128::from(word);
-    (word * word * word * u128::from(limit) >> 96) as u32
+    ((word * word * word * u128::from(limit)) >> 96) as u32
 }
 
 impl Batches for Corpora {

@@ -160,9 +160,8 @@ fn plans_that_lead_nowhere_are_refused() {
     refused(|plan| plan.programs.iter_mut().for_each(|(_, program)| program.arena_bytes -= 1));
     refused(|plan| plan.ranks.iter_mut().for_each(|(_, rank)| rank.communicators.clear()));
     refused(|plan| {
-        plan.programs
-            .iter_mut()
-            .for_each(|(_, program)| program.buffers.iter_mut().for_each(|(_, b)| b.offsets[0] += 1))
+        let programs = plan.programs.iter_mut();
+        programs.for_each(|(_, program)| program.buffers.iter_mut().for_each(|(_, b)| b.offsets[0] += 1));
     });
 }
 

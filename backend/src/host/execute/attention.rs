@@ -50,7 +50,7 @@ fn operands<'a, T: super::Plain>(
     mask: Option<&Arg<'a>>,
     mask_shape: Option<&'a [usize]>,
 ) -> Operands<'a, T> {
-    let mask = mask.map(|mask| mask.get()).zip(mask_shape);
+    let mask = mask.map(Arg::get).zip(mask_shape);
     Operands { q: inputs[0].get(), k: inputs[1].get(), v: inputs[2].get(), mask }
 }
 

@@ -79,14 +79,14 @@ fn half_floats_are_computed_in_single_precision() {
 fn movement_of_elements_of_every_size() {
     for dtype in DType::ALL.into_iter().filter(|&dtype| dtype != DType::Bool) {
         let x = tensor(dtype, &[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
-        check(Movement::Transpose { perm: vec![1, 0] }, &[x.clone()], &[1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
-        let parts = run(Movement::Split { axis: 1, sizes: vec![1, 2] }, &[x.clone()]).unwrap();
+        check(Movement::Transpose { perm: vec![1, 0] }, std::slice::from_ref(&x), &[1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+        let parts = run(Movement::Split { axis: 1, sizes: vec![1, 2] }, std::slice::from_ref(&x)).unwrap();
         assert_eq!(parts[1].to_f64s(), [2.0, 3.0, 5.0, 6.0]);
         check(Movement::Concat { axis: 1 }, &[parts[1].clone(), parts[0].clone()], &[2.0, 3.0, 1.0, 5.0, 6.0, 4.0]);
         let pad = Movement::Pad { low: vec![0, 1], high: vec![0, 0], value: Real::new(7.0) };
-        check(pad, &[x.clone()], &[7.0, 1.0, 2.0, 3.0, 7.0, 4.0, 5.0, 6.0]);
+        check(pad, std::slice::from_ref(&x), &[7.0, 1.0, 2.0, 3.0, 7.0, 4.0, 5.0, 6.0]);
         let slice = Movement::Slice { starts: vec![1, 2], ends: vec![-1, -1], steps: vec![-1, -2] };
-        check(slice, &[x.clone()], &[6.0, 4.0, 3.0, 1.0]);
+        check(slice, std::slice::from_ref(&x), &[6.0, 4.0, 3.0, 1.0]);
         let index = tensor(DType::I32, &[2], &[-1.0, 0.0]);
         check(Indexing::Gather { axis: 0 }, &[x, index], &[4.0, 5.0, 6.0, 1.0, 2.0, 3.0]);
     }
@@ -96,12 +96,12 @@ fn movement_of_elements_of_every_size() {
 fn reductions_and_scans() {
     let x = tensor(DType::F32, &[2, 3], &[3.0, 1.0, 2.0, -1.0, -5.0, 0.0]);
     let reduce = |kind| Reduction::Reduce { kind, axes: vec![1], keep: true };
-    check(reduce(ReduceKind::Mean), &[x.clone()], &[2.0, -2.0]);
-    check(reduce(ReduceKind::Max), &[x.clone()], &[3.0, 0.0]);
-    check(reduce(ReduceKind::Min), &[x.clone()], &[1.0, -5.0]);
-    check(reduce(ReduceKind::Prod), &[x.clone()], &[6.0, 0.0]);
-    check(Reduction::ArgMax { axis: 1 }, &[x.clone()], &[0.0, 2.0]);
-    check(Reduction::TopK { k: 2 }, &[x.clone()], &[3.0, 2.0, 0.0, -1.0]);
+    check(reduce(ReduceKind::Mean), std::slice::from_ref(&x), &[2.0, -2.0]);
+    check(reduce(ReduceKind::Max), std::slice::from_ref(&x), &[3.0, 0.0]);
+    check(reduce(ReduceKind::Min), std::slice::from_ref(&x), &[1.0, -5.0]);
+    check(reduce(ReduceKind::Prod), std::slice::from_ref(&x), &[6.0, 0.0]);
+    check(Reduction::ArgMax { axis: 1 }, std::slice::from_ref(&x), &[0.0, 2.0]);
+    check(Reduction::TopK { k: 2 }, std::slice::from_ref(&x), &[3.0, 2.0, 0.0, -1.0]);
     let cumsum = Reduction::CumSum { axis: 1, exclusive: true, reverse: false };
     check(cumsum, &[x], &[0.0, 3.0, 4.0, 0.0, -1.0, -6.0]);
 }

@@ -107,7 +107,7 @@ mod tests {
         cast(&[300i32, -1], &mut bytes);
         assert_eq!(bytes, [44, -1]);
         let mut short = [bf16::ZERO; 2];
-        cast(&[1.003_906_25f32, 3.0], &mut short);
+        cast(&[1.0f32 + 1.0 / 256.0, 3.0], &mut short);
         assert_eq!(short, [bf16::from_f32(1.0), bf16::from_f32(3.0)], "a tie rounds to even");
     }
 }

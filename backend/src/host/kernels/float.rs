@@ -31,8 +31,6 @@ pub(crate) trait Float:
     const ONE: Self;
     /// The least value of all.
     const NEG_INFINITY: Self;
-    /// The greatest value of all.
-    const INFINITY: Self;
 
     /// Rounds to this type.
     fn of(value: f64) -> Self;
@@ -85,7 +83,6 @@ impl Float for f32 {
     const ZERO: Self = 0.0;
     const ONE: Self = 1.0;
     const NEG_INFINITY: Self = Self::NEG_INFINITY;
-    const INFINITY: Self = Self::INFINITY;
 
     fn of(value: f64) -> Self {
         value as Self
@@ -153,7 +150,6 @@ impl Float for f64 {
     const ZERO: Self = 0.0;
     const ONE: Self = 1.0;
     const NEG_INFINITY: Self = Self::NEG_INFINITY;
-    const INFINITY: Self = Self::INFINITY;
 
     fn of(value: f64) -> Self {
         value

@@ -278,8 +278,8 @@ mod tests {
         for i in (0..x.len()).step_by(13) {
             assert_close(dx[i], difference(&x, i, |x| run(x, &w).0));
         }
-        for i in 0..WIDTH {
-            assert_close(dw[i], difference(&w, i, |w| run(&x, w).0));
+        for (i, &dw) in dw.iter().enumerate() {
+            assert_close(dw, difference(&w, i, |w| run(&x, w).0));
         }
     }
 

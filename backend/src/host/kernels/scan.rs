@@ -79,7 +79,7 @@ pub(crate) fn topk<T: Copy + PartialOrd>(x: &[T], view: AxisView, k: usize, valu
             let at = |j: usize| x[(o * len + j) * inner + i];
             order.clear();
             order.extend(0..len);
-            order.sort_by(|&a, &b| descending(at(a), at(b)));
+            order.sort_by(|&a, &b| descending(&at(a), &at(b)));
             for (rank, &j) in order[..k].iter().enumerate() {
                 values[(o * k + rank) * inner + i] = at(j);
                 indices[(o * k + rank) * inner + i] = j as i64;
@@ -89,9 +89,9 @@ pub(crate) fn topk<T: Copy + PartialOrd>(x: &[T], view: AxisView, k: usize, valu
 }
 
 /// Descending order with NaN first.
-fn descending<T: PartialOrd>(a: T, b: T) -> Ordering {
+fn descending<T: PartialOrd>(a: &T, b: &T) -> Ordering {
     let nan = |x: &T| x.partial_cmp(x).is_none();
-    b.partial_cmp(&a).unwrap_or_else(|| nan(&b).cmp(&nan(&a)))
+    b.partial_cmp(a).unwrap_or_else(|| nan(b).cmp(&nan(a)))
 }
 
 #[cfg(test)]

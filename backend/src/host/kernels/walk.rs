@@ -76,26 +76,27 @@ impl<const N: usize> Walk<N> {
         for axis in (0..outer_axes).rev() {
             index[axis] = rest % self.dims[axis];
             rest /= self.dims[axis];
-            for i in 0..N {
-                offsets[i] += index[axis] as isize * self.strides[axis][i];
-            }
+            step(&mut offsets, &self.strides[axis], index[axis] as isize);
         }
         for i in first..first + count {
             body(i, offsets);
             for axis in (0..outer_axes).rev() {
                 index[axis] += 1;
-                for j in 0..N {
-                    offsets[j] += self.strides[axis][j];
-                }
+                step(&mut offsets, &self.strides[axis], 1);
                 if index[axis] < self.dims[axis] {
                     break;
                 }
                 index[axis] = 0;
-                for j in 0..N {
-                    offsets[j] -= self.strides[axis][j] * self.dims[axis] as isize;
-                }
+                step(&mut offsets, &self.strides[axis], -(self.dims[axis] as isize));
             }
         }
+    }
+}
+
+/// Moves every operand by `count` steps of its stride.
+fn step<const N: usize>(offsets: &mut [isize; N], strides: &[isize; N], count: isize) {
+    for (offset, stride) in offsets.iter_mut().zip(strides) {
+        *offset += stride * count;
     }
 }
 
