@@ -182,3 +182,73 @@ fn encode(input: &PlanInput, elements: impl Iterator<Item = Vec<u8>>) -> Tensor 
     let bytes: Vec<u8> = elements.flatten().collect();
     Tensor::from_bytes(input.ty.clone(), &bytes).expect("one element was encoded for each place")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Batches, Corpora, Corpus, RunError, TokenWidth};
+    use crate::run::tests::two_ranks;
+    use trainc_ir::plan::{Plan, PlanInput};
+    use trainc_ir::{DType, InputRole, Type};
+
+    const LIMIT: u64 = 50;
+
+    fn input(shape: &[u64]) -> PlanInput {
+        PlanInput { name: "ids".to_owned(), role: InputRole::Data, ty: Type::new(DType::I64, shape) }
+    }
+
+    fn plan(input: PlanInput) -> Plan {
+        let mut plan = two_ranks();
+        plan.inputs = [input].into_iter().collect();
+        plan
+    }
+
+    fn synthetic() -> Corpora {
+        Corpora { corpus: Corpus::Synthetic, seed: 7, limits: vec![("ids".to_owned(), Some(LIMIT))] }
+    }
+
+    #[test]
+    fn samples_do_not_depend_on_how_the_batch_is_split() {
+        let mut corpora = synthetic();
+        let whole = corpora.batch(3, 0, &input(&[4, 16])).unwrap().to_f64s();
+        for micro_batch in 0..2 {
+            let half = corpora.batch(3, micro_batch, &input(&[2, 16])).unwrap().to_f64s();
+            assert_eq!(half, whole[micro_batch as usize * 32..][..32]);
+        }
+        assert_ne!(corpora.batch(4, 0, &input(&[4, 16])).unwrap().to_f64s(), whole, "steps differ");
+    }
+
+    #[test]
+    fn the_synthetic_corpus_is_a_skewed_chain_of_order_two() {
+        let mut corpora = synthetic();
+        let tokens = corpora.batch(1, 0, &input(&[400, 64])).unwrap().to_f64s();
+        assert!(tokens.iter().all(|&t| t >= 0.0 && t < LIMIT as f64));
+        let small = tokens.iter().filter(|&&t| t < LIMIT as f64 / 8.0).count();
+        // The cube of a uniform number is below 1/8 half of the time.
+        assert!((small as f64 / tokens.len() as f64 - 0.5).abs() < 0.1);
+        let mut next = std::collections::BTreeMap::<(u64, u64), std::collections::BTreeSet<u64>>::new();
+        for sample in tokens.chunks(64) {
+            for w in sample.windows(3) {
+                next.entry((w[0] as u64, w[1] as u64)).or_default().insert(w[2] as u64);
+            }
+        }
+        assert!(next.values().all(|followers| followers.len() <= 4), "two tokens name four candidates");
+    }
+
+    #[test]
+    fn windows_of_a_file_are_runs_of_its_tokens() {
+        let bytes: Vec<u8> = (0..1000u16).flat_map(u16::to_le_bytes).collect();
+        let mut corpora = Corpora::tokens(&plan(input(&[8, 10])), 7, &bytes, TokenWidth::U16).unwrap();
+        let tokens = corpora.batch(1, 0, &input(&[8, 10])).unwrap().to_f64s();
+        assert!(tokens.chunks(10).all(|sample| sample.windows(2).all(|w| w[1] == w[0] + 1.0)));
+        let starts: std::collections::BTreeSet<u64> = tokens.chunks(10).map(|sample| sample[0] as u64).collect();
+        assert!(starts.len() > 4, "samples start at different places");
+    }
+
+    #[test]
+    fn a_file_must_fit_the_plan() {
+        let tokens = |bytes: &[u8], width| Corpora::tokens(&plan(input(&[8, 10])), 7, bytes, width).map(drop);
+        assert!(matches!(tokens(&[0; 30], TokenWidth::U32), Err(RunError::Data(m)) if m.contains("whole tokens")));
+        assert!(matches!(tokens(&[0; 18], TokenWidth::U16), Err(RunError::Data(m)) if m.contains("only 9")));
+        assert_eq!(tokens(&[0; 40], TokenWidth::U32), Ok(()));
+    }
+}

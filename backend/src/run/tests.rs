@@ -5,7 +5,7 @@ use crate::host::Tensor;
 use trainc_ir::plan::{Action, BufferKind, Index, Instr, Item, Plan, PlanInput};
 
 /// The second rank squares `y = x w` of the first; the gradient comes back, the first updates `w`.
-fn two_ranks() -> Plan {
+pub(super) fn two_ranks() -> Plan {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/backend/run/two_ranks.json");
     let text = std::fs::read_to_string(file).expect("the fixture is there");
     serde_json::from_str(&text).expect("the fixture is a plan")

@@ -45,3 +45,36 @@ pub(super) fn initial(
     debug_assert_ne!(ty.dtype, DType::Bool);
     Ok(Tensor::from_bytes(ty.clone(), &bytes.collect::<Vec<u8>>()).expect("one element was encoded for each place"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{PlanParameter, RunError, initial};
+    use trainc_ir::{DType, Type};
+
+    fn parameter(name: &str, ty: Type, trained: bool) -> PlanParameter {
+        PlanParameter { name: name.to_owned(), ty, trained, holders: Vec::new() }
+    }
+
+    fn values(name: &str, shape: &[u64]) -> Vec<f64> {
+        let parameter = parameter(name, Type::new(DType::F32, shape), true);
+        initial(&parameter, 3, 1, &mut |_| Ok(None)).unwrap().to_f64s()
+    }
+
+    #[test]
+    fn defaults_follow_name_and_rank() {
+        assert_eq!(values("h.0.mlp.bias", &[3]), [0.0; 3]);
+        assert_eq!(values("ln_f.weight", &[3]), [1.0; 3]);
+        let w = values("wte.weight", &[50, 40]);
+        let deviation = (w.iter().map(|x| x * x).sum::<f64>() / 2000.0).sqrt();
+        assert!((deviation / 0.02 - 1.0).abs() < 0.05, "{deviation}");
+        assert_eq!(values("wte.weight", &[50, 40]), w, "the same seed gives the same weights");
+    }
+
+    #[test]
+    fn a_table_without_values_is_an_error() {
+        let table = parameter("bias_table", Type::new(DType::I64, [4]), false);
+        assert!(matches!(initial(&table, 0, 1, &mut |_| Ok(None)), Err(RunError::Weight(_))));
+        let bytes = vec![1; 32];
+        assert!(initial(&table, 0, 1, &mut |_| Ok(Some(bytes.clone()))).is_ok());
+    }
+}
