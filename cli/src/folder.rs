@@ -34,7 +34,7 @@ pub fn is_plan(path: &Path) -> bool {
 /// The path of the model as seen from the folder, in the form that is written: with `/` on every system. `None` where
 /// it has no such form.
 pub(crate) fn model_path(folder: &Path, model: &Path) -> io::Result<Option<String>> {
-    let relative = relative(&std::path::absolute(folder)?.components().collect(), &model.canonicalize()?);
+    let relative = relative(&std::path::absolute(folder)?, &model.canonicalize()?);
     let parts: Option<Vec<&str>> = relative.components().map(|part| part.as_os_str().to_str()).collect();
     let joined = match relative.components().next() {
         Some(Component::RootDir | Component::Prefix(_)) => relative.to_str().map(str::to_owned),
@@ -60,8 +60,8 @@ pub(crate) fn find_model(plan_file: &Path, given: Option<&Path>) -> Result<PathB
     }
 }
 
-fn relative(folder: &PathBuf, file: &Path) -> PathBuf {
-    let folder = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+fn relative(folder: &Path, file: &Path) -> PathBuf {
+    let folder = existing(folder);
     let (mut from, mut to) = (folder.components().peekable(), file.components().peekable());
     if from.peek() != to.peek() {
         return file.to_owned();
@@ -70,7 +70,16 @@ fn relative(folder: &PathBuf, file: &Path) -> PathBuf {
         from.next();
         to.next();
     }
-    from.map(|_| OsStr::new("..")).chain(to.map(|part| part.as_os_str())).collect()
+    from.map(|_| OsStr::new("..")).chain(to.map(Component::as_os_str)).collect()
+}
+
+/// The folder without links and `..`, as far as it exists: what does not exist yet is made without links.
+fn existing(folder: &Path) -> PathBuf {
+    let known = folder.ancestors().find_map(|known| Some((known, known.canonicalize().ok()?)));
+    match known {
+        Some((known, real)) => real.join(folder.strip_prefix(known).unwrap_or(Path::new(""))).components().collect(),
+        None => folder.components().collect(),
+    }
 }
 
 #[cfg(test)]
@@ -79,7 +88,7 @@ mod tests {
 
     #[test]
     fn models_are_found_from_the_folder() {
-        let at = |folder: &str, file: &str| relative(&PathBuf::from(folder), Path::new(file)).display().to_string();
+        let at = |folder: &str, file: &str| relative(Path::new(folder), Path::new(file)).display().to_string();
         assert_eq!(at("/nowhere/a/out", "/nowhere/a/m.onnx"), "../m.onnx");
         assert_eq!(at("/nowhere/out", "/nowhere/out/m.onnx"), "m.onnx");
         assert_eq!(at("/nowhere/a/b", "/elsewhere/m.onnx"), "../../../elsewhere/m.onnx");

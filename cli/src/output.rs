@@ -110,7 +110,9 @@ pub(crate) fn silence_panics() {
     }
     std::panic::set_hook(Box::new(|info| {
         let place = info.location().map(|place| format!(" at {}:{}", place.file(), place.line())).unwrap_or_default();
-        let message = info.payload_as_str().unwrap_or("a panic without a message");
+        let payload = info.payload();
+        let message = payload.downcast_ref::<&str>().copied().or(payload.downcast_ref::<String>().map(String::as_str));
+        let message = message.unwrap_or("a panic without a message");
         if let Ok(mut last) = PANIC.lock() {
             last.get_or_insert(format!("{message}{place}"));
         }

@@ -61,10 +61,10 @@ pub fn run(
         *if bytes.is_some() { &mut weights.loaded } else { &mut weights.initialized } += 1;
         Ok(bytes)
     };
-    let mut job = Job::new(plan, job_options, &mut load).map_err(failed)?;
+    let mut job = Job::new(plan, job_options, &mut load).map_err(|error| failed(&error))?;
     ready(weights);
     let train_options = TrainOptions { steps: options.steps, learning_rate: options.learning_rate };
-    train(&mut job, &mut batches, &train_options, on_step).map_err(failed)?;
+    train(&mut job, &mut batches, &train_options, on_step).map_err(|error| failed(&error))?;
     Ok(Finished { touched_bytes: job.touched_bytes(), weights })
 }
 
@@ -93,10 +93,10 @@ fn load(model: &OnnxModel, parameter: &PlanParameter) -> Result<Option<Vec<u8>>,
     weight.read_bytes().map(Some).map_err(|diagnostic| diagnostic.message)
 }
 
-fn failed(error: RunError) -> Failure {
+fn failed(error: &RunError) -> Failure {
     let diagnostic = Diagnostic::error(RUN_FAILED, format!("the run failed: {error}"));
     let bug = |diagnostic: Diagnostic| diagnostic.with_help("the plan was verified, so this is a bug of trainc");
-    match &error {
+    match error {
         RunError::Memory { .. } => {
             Failure::input(diagnostic.with_help("run the plan on a machine with more memory, or a smaller model"))
         }
