@@ -1,5 +1,7 @@
 //! Tests of plan files: both forms hold the same, damage and edits are named, the schema fits, writing is atomic.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 #[path = "../../../ir/tests/plan_verify/assembler.rs"]
 mod assembler;
 mod forms;

@@ -1,6 +1,8 @@
 //! Mutants of plans that the planner makes: each is rejected, or computes the same as the plan, whatever the
 //! order. Two judges run what is accepted: an interpreter on pseudo-random functions, and the host device on numbers.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 #[path = "../../../ir/tests/plan_verify/interpreter.rs"]
 mod interpreter;
 #[path = "../../../ir/tests/plan_verify/mutants.rs"]

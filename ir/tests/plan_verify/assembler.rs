@@ -57,7 +57,7 @@ impl SegmentBuilder<'_> {
     /// A kernel that sees its operands under other shapes.
     pub(crate) fn kernel_as(&mut self, op: impl Into<Op>, inputs: &[Operand], types: Vec<Type>, outputs: &[Operand]) {
         let op = op.into();
-        let results = op.infer(&types.iter().collect::<Vec<_>>()).unwrap();
+        let results = op.infer(&types.iter().collect::<Vec<_>>()).expect("the operands fit");
         let kernel = Kernel { op, inputs: types, outputs: results };
         let known = self.code.kernels.iter().find(|(_, known)| **known == kernel).map(|(id, _)| id);
         let kernel = known.unwrap_or_else(|| self.code.kernels.push(kernel));

@@ -45,26 +45,26 @@ pub(crate) fn training() -> TrainingGraph {
     let w1 = b.input("w1", InputRole::Parameter, f32(&[3, 4]));
     let t = b.input("t", InputRole::Parameter, f32(&[4, 4]));
     let w2 = b.input("w2", InputRole::Parameter, f32(&[4, 5]));
-    let h = b.one(matmul(false, false), &[x, w1]).unwrap();
-    let d = b.one(dropout(), &[h]).unwrap();
-    let a = b.one(matmul(false, false), &[d, t]).unwrap();
-    let y = b.one(matmul(false, false), &[a, t]).unwrap();
-    let z = b.one(matmul(false, false), &[y, w2]).unwrap();
-    let flat = b.one(Movement::Reshape { shape: vec![10] }, &[z]).unwrap();
-    let loss = b.one(sum(), &[flat]).unwrap();
+    let h = b.one(matmul(false, false), &[x, w1]).expect("the operands fit");
+    let d = b.one(dropout(), &[h]).expect("the operands fit");
+    let a = b.one(matmul(false, false), &[d, t]).expect("the operands fit");
+    let y = b.one(matmul(false, false), &[a, t]).expect("the operands fit");
+    let z = b.one(matmul(false, false), &[y, w2]).expect("the operands fit");
+    let flat = b.one(Movement::Reshape { shape: vec![10] }, &[z]).expect("the operands fit");
+    let loss = b.one(sum(), &[flat]).expect("the operands fit");
     let count = b.constant(Literal::splat_i64(Type::scalar(DType::I64), 2));
     let forward_nodes = b.graph().nodes.len();
     let seed = b.constant(Literal::splat_f64(f32(&[]), 1.0));
-    let dflat = b.one(broadcast(&[10]), &[seed]).unwrap();
-    let dz = b.one(Movement::Reshape { shape: vec![2, 5] }, &[dflat]).unwrap();
-    let dw2 = b.one(matmul(true, false), &[y, dz]).unwrap();
-    let dy = b.one(matmul(false, true), &[dz, w2]).unwrap();
-    let dt1 = b.one(matmul(true, false), &[a, dy]).unwrap();
-    let da = b.one(matmul(false, true), &[dy, t]).unwrap();
-    let dt0 = b.one(matmul(true, false), &[d, da]).unwrap();
-    let dd = b.one(matmul(false, true), &[da, t]).unwrap();
-    let dh = b.one(dropout_grad(), &[dd]).unwrap();
-    let dw1 = b.one(matmul(true, false), &[x, dh]).unwrap();
+    let dflat = b.one(broadcast(&[10]), &[seed]).expect("the operands fit");
+    let dz = b.one(Movement::Reshape { shape: vec![2, 5] }, &[dflat]).expect("the operands fit");
+    let dw2 = b.one(matmul(true, false), &[y, dz]).expect("the operands fit");
+    let dy = b.one(matmul(false, true), &[dz, w2]).expect("the operands fit");
+    let dt1 = b.one(matmul(true, false), &[a, dy]).expect("the operands fit");
+    let da = b.one(matmul(false, true), &[dy, t]).expect("the operands fit");
+    let dt0 = b.one(matmul(true, false), &[d, da]).expect("the operands fit");
+    let dd = b.one(matmul(false, true), &[da, t]).expect("the operands fit");
+    let dh = b.one(dropout_grad(), &[dd]).expect("the operands fit");
+    let dw1 = b.one(matmul(true, false), &[x, dh]).expect("the operands fit");
     b.output("loss_sum", OutputRole::LossSum, loss);
     b.output("loss_count", OutputRole::LossCount, count);
     for (name, value) in [("grad.w1.0", dw1), ("grad.t.0", dt0), ("grad.t.1", dt1), ("grad.w2.0", dw2)] {
@@ -100,9 +100,9 @@ fn update() -> trainc_ir::Graph {
         let mut gradient = b.input(format!("grad.{name}.0"), InputRole::GradientSum, ty.clone());
         for k in 1..contributions {
             let next = b.input(format!("grad.{name}.{k}"), InputRole::GradientSum, ty.clone());
-            gradient = b.one(Elementwise::Add, &[gradient, next]).unwrap();
+            gradient = b.one(Elementwise::Add, &[gradient, next]).expect("the operands fit");
         }
-        let updated = b.add(sgd(), &[w, gradient, m, lr, count]).unwrap();
+        let updated = b.add(sgd(), &[w, gradient, m, lr, count]).expect("the operands fit");
         b.output(name, OutputRole::Updated, updated[0]);
         b.output(format!("{name}.m"), OutputRole::Updated, updated[1]);
     }

@@ -13,7 +13,7 @@ use trainc_ir::plan::{
 fn check(rule: PlanRule, text: &str, breaks: impl FnOnce(&mut Plan)) {
     let mut plan = two_stages::plan();
     breaks(&mut plan);
-    let errors = verify(&plan, &model::training()).err().expect("the plan is broken");
+    let Err(errors) = verify(&plan, &model::training()) else { panic!("the broken plan was accepted") };
     let shown: Vec<_> = errors.iter().map(ToString::to_string).collect();
     let named = errors.iter().zip(&shown).any(|(error, shown)| error.rule == rule && shown.contains(text));
     assert!(named, "expected [{rule}] and `{text}`, found:\n{}", shown.join("\n"));
@@ -273,7 +273,7 @@ fn errors_are_bounded() {
     let missing = EventRef { event: trainc_ir::plan::EventId::from_index(4), index: Index::at(9) };
     let waiting = Instr { waits: vec![missing], ..instr };
     p.body.splice(0..0, (0..1000).map(|_| Item::Once(waiting.clone())));
-    let errors = verify(&plan, &model::training()).err().expect("the plan is broken");
+    let Err(errors) = verify(&plan, &model::training()) else { panic!("the broken plan was accepted") };
     assert_eq!(errors.len(), 64);
 }
 

@@ -51,7 +51,7 @@ fn plan(message: pb::Plan) -> Read<Plan> {
             let locality = Locality { nodes: group.nodes, gpus_per_node: group.gpus_per_node };
             Ok(PlacementGroup { name: group.name, gpu: group.gpu, count: group.count, locality })
         })?,
-        ranks: table(message.ranks, "ranks", rank)?,
+        ranks: table(message.ranks, "ranks", |message| rank(&message))?,
         communicators: table(message.communicators, "communicators", |communicator| ids(&communicator.ranks))?,
         kernels: table(message.kernels, "kernels", kernel)?,
         segments: table(message.segments, "segments", segment)?,
@@ -133,7 +133,7 @@ fn input(message: pb::Input) -> Read<PlanInput> {
     Ok(PlanInput { name: message.name, role, ty: ty(message.r#type)? })
 }
 
-fn rank(message: pb::Rank) -> Read<Rank> {
+fn rank(message: &pb::Rank) -> Read<Rank> {
     Ok(Rank {
         group: id(message.group)?,
         index: message.index,
