@@ -11,7 +11,7 @@ use super::survey;
 use onnx_protobuf::{GraphProto, NodeProto, TensorProto};
 use std::collections::{BTreeMap, HashMap};
 use trainc_ir::op::Literal;
-use trainc_ir::{Diagnostic, Diagnostics, GraphBuilder, InputRole, Lowered, Origin, OutputRole, Place, ValueId};
+use trainc_ir::{Diagnostic, Diagnostics, GraphBuilder, InputRole, Lowered, Origin, OutputRole, Place, Type, ValueId};
 
 /// Deepest nesting of functions and subgraphs.
 const MAX_DEPTH: usize = 64;
@@ -306,7 +306,7 @@ impl Lower<'_> {
         let weight = self.model.raw.weight(proto).map_err(|problem| Fail::new(problem.code, problem.message))?;
         let ty = weight.ty().clone();
         let is_weight =
-            if ty.elements() > 1 { !is_lifted_constant(weight.name()) } else { is_module_path(weight.name()) };
+            if ty.elements() > 1 { !is_lifted_constant(weight.name(), &ty) } else { is_module_path(weight.name()) };
         if ty.dtype.is_float() && is_weight {
             return Ok(self.builder.input(weight.name(), InputRole::Parameter, ty).into());
         }
@@ -366,9 +366,12 @@ fn is_module_path(name: &str) -> bool {
 }
 
 /// Whether PyTorch's exporter made the name for a tensor that it found in the program, not among the weights.
-fn is_lifted_constant(name: &str) -> bool {
+/// `val_9` is a weight all the same where it holds matrices: the exporter transposes those of linear layers ahead of
+/// time and names them anew. Masks and tables have a dimension of 1.
+fn is_lifted_constant(name: &str, ty: &Type) -> bool {
     let numbered = |prefix: &str| {
         name.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
     };
-    numbered("val_") || name.contains("lifted_tensor") || name.contains("_tensor_constant")
+    let is_matrix = matches!(ty.rank(), 2 | 3) && !ty.shape.contains(&1);
+    (numbered("val_") && !is_matrix) || name.contains("lifted_tensor") || name.contains("_tensor_constant")
 }

@@ -1,5 +1,7 @@
 //! The codes of everything that transforms have to say.
 
+use crate::verifying::{BROKEN_INPUT, BROKEN_PASS};
+
 /// No loss is given and the model has none.
 pub(super) const MISSING_LOSS: &str = "E0401";
 /// Several outputs could be the loss.
@@ -26,7 +28,7 @@ pub(super) const UNUSED_PARAMETER: &str = "W0504";
 pub(super) const NAME_TAKEN: &str = "E0505";
 
 /// Every code of transforms with its meaning in one line, in order.
-pub const TRANSFORM_CODES: [(&str, &str); 12] = [
+pub const TRANSFORM_CODES: [(&str, &str); 14] = [
     (MISSING_LOSS, "no loss is given and the model computes none"),
     (AMBIGUOUS_LOSS, "several outputs of the model could be the loss"),
     (UNKNOWN_OUTPUT, "`--loss` names something that is not a float output of the model"),
@@ -39,4 +41,6 @@ pub const TRANSFORM_CODES: [(&str, &str); 12] = [
     (NOTHING_TO_TRAIN, "no parameter of the model is trained"),
     (UNUSED_PARAMETER, "the loss does not depend on a trained parameter"),
     (NAME_TAKEN, "a parameter has a name that the update graph needs for something else"),
+    (BROKEN_PASS, "a pass left a graph that breaks a rule of the verifier: a bug of trainc"),
+    (BROKEN_INPUT, "the graph that a pipeline starts from breaks a rule of the verifier"),
 ];
