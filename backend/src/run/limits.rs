@@ -24,7 +24,7 @@ pub(super) fn limit(plan: &Plan, input: InputId) -> Option<u64> {
             .collect();
         let mut seen = BTreeSet::new();
         for instr in instrs {
-            let Action::Call { segment, args, frame: _, micro_batch: _, site: _ } = &instr.action else { continue };
+            let Action::Call { segment, args, frames: _, micro_batch: _, site: _ } = &instr.action else { continue };
             for (formal, arg) in args.iter().enumerate() {
                 if loaded.contains(&arg.buffer) && seen.insert((segment.index(), formal)) {
                     let found = plan.segments.get(*segment).and_then(|s| in_segment(plan, s, formal as u32));

@@ -6,6 +6,7 @@ use trainc_ir::Type;
 use trainc_ir::id::Id;
 use trainc_ir::plan::{
     Access, Action, BufferId, BufferRef, EventId, EventRef, Index, InputId, Item, Operand, Plan, Program, SegmentId,
+    frame_of,
 };
 
 /// A range of the arena.
@@ -210,8 +211,10 @@ impl Unroller<'_> {
 
     fn work(&mut self, action: &Action, i: u64, uses: &mut Vec<Use>) -> Result<Work, RunError> {
         Ok(match action {
-            Action::Call { segment, frame, args, micro_batch, site } => {
-                self.call(*segment, *frame, args, (*micro_batch, *site), i, uses)?
+            Action::Call { segment, frames, args, micro_batch, site } => {
+                let frame = frame_of(frames, micro_batch.value(i));
+                let frame = frame.ok_or_else(|| bad(format!("a call of {segment} names no frame")))?;
+                self.call(*segment, frame, args, (*micro_batch, *site), i, uses)?
             }
             Action::Load { input, buffer, micro_batch } => {
                 let known = self.plan.inputs.get(*input);

@@ -6,7 +6,8 @@
 //! Between steps a rank joins all its streams.
 //!
 //! Bytes: a buffer occupies `ty.bytes()` from each of its offsets, one per slot; a slot index is taken modulo the
-//! number of slots. A call's locals occupy the offsets of its frame during that call.
+//! number of slots. A call's locals occupy the offsets of one of its frames
+//! during that call.
 
 mod header;
 mod program;
@@ -19,7 +20,7 @@ pub use header::{
 };
 pub use program::{
     Action, Buffer, BufferKind, BufferRef, EventRef, Frame, Holder, Index, Instr, Item, Program, ProgramOutput, Stream,
-    StreamKind,
+    StreamKind, frame_of,
 };
 pub use segment::{Access, Formal, Kernel, KernelCall, Operand, Segment};
 pub use verify::{InstrPlace, PlanError, PlanPlace, PlanRule, VerifiedPlan, verify};

@@ -143,8 +143,8 @@ pub enum Action {
     Call {
         /// The segment.
         segment: SegmentId,
-        /// The places of its locals.
-        frame: FrameId,
+        /// The places of its locals: micro-batch `j` uses the frame at `j` modulo their number.
+        frames: Vec<FrameId>,
         /// Actual buffers, one per formal.
         args: Vec<BufferRef>,
         /// The micro-batch it works on (for random operators; 0 for updates).
@@ -193,6 +193,12 @@ pub enum Action {
     },
     /// Sends and receives that start together and are done when all are done; nothing else may stand in it.
     Group(Vec<Action>),
+}
+
+/// The frame that a call uses for a micro-batch, or `None` where the call names none.
+pub fn frame_of(frames: &[FrameId], micro_batch: i64) -> Option<FrameId> {
+    let count = i64::try_from(frames.len()).ok().filter(|&count| count > 0)?;
+    frames.get(usize::try_from(micro_batch.rem_euclid(count)).ok()?).copied()
 }
 
 /// A number that depends on the loop's counter: `base + stride i`. Spelled `3`, `i`, `i+3`, `2i-1`.

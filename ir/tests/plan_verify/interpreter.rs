@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use trainc_ir::id::Id;
 use trainc_ir::op::{Creation, Elementwise, Literal, Op, Optimizer, Random};
-use trainc_ir::plan::{Action, BufferKind, BufferRef, Instr, Item, Operand, Plan, Program};
+use trainc_ir::plan::{Action, BufferKind, BufferRef, Instr, Item, Operand, Plan, Program, frame_of};
 use trainc_ir::{Def, Graph, InputRole, TrainingGraph, Type, ValueId};
 
 type Bytes = Vec<u8>;
@@ -255,7 +255,7 @@ fn advance(plan: &Plan, ranks: &mut [RankRun<'_>], rank: usize, stream: usize, r
     let Some(running) = &run.running[stream] else { return false };
     let (instr, i) = (running.instr, running.i);
     match &instr.action {
-        Action::Call { segment, frame, args, micro_batch, site } => {
+        Action::Call { segment, frames, args, micro_batch, site } => {
             let pending = run.running[stream].as_mut().and_then(|running| running.pending.take());
             if let Some(pending) = pending {
                 pending.iter().for_each(|(start, bytes)| run.write(*start, bytes));
@@ -267,7 +267,7 @@ fn advance(plan: &Plan, ranks: &mut [RankRun<'_>], rank: usize, stream: usize, r
                 run.end(stream);
                 return true;
             };
-            let frame = &run.program.frames[*frame];
+            let frame = &run.program.frames[frame_of(frames, micro_batch.value(i)).expect("a call has frames")];
             let place = |operand: &Operand| match *operand {
                 Operand::Formal(index) => run.place(args[index as usize], i),
                 Operand::Local(index) => (frame.offsets[index as usize], segment.locals[index as usize].bytes()),

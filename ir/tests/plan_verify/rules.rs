@@ -96,8 +96,8 @@ fn p5_segments() {
 #[test]
 fn p6_calls() {
     check(PlanRule::Calls, "expected a frame of s0", |plan| {
-        let Action::Call { frame, .. } = &mut at(plan, 0, 1, 0).action else { panic!() };
-        *frame = FrameId::from_index(1);
+        let Action::Call { frames, .. } = &mut at(plan, 0, 1, 0).action else { panic!() };
+        frames[0] = FrameId::from_index(1);
     });
     check(PlanRule::Calls, "actual 0: expected the bytes of", |plan| {
         args(&mut at(plan, 0, 1, 0).action)[0].buffer = BufferId::from_index(2);

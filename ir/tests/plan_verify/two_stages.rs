@@ -131,7 +131,7 @@ fn backward1(code: &mut Code) -> SegmentId {
 
 /// The segments name the site of the model's dropout, so the call adds nothing to it.
 fn call(segment: SegmentId, frame: FrameId, args: Vec<BufferRef>, micro_batch: Index) -> Action {
-    Action::Call { segment, frame, args, micro_batch, site: 0 }
+    Action::Call { segment, frames: vec![frame], args, micro_batch, site: 0 }
 }
 
 fn load(input: usize, buffer: BufferRef, micro_batch: Index) -> Action {

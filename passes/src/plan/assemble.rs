@@ -62,9 +62,10 @@ pub(crate) fn assemble(facts: &Facts<'_>, stages: &[StageUnits], micro_batches: 
     for (index, draft) in drafts.iter().enumerate() {
         let warm_up = context.in_flight(index) - 1;
         let ordered = one_f_one_b(draft, micro_batches, warm_up);
-        let layout = layout(draft, &ordered, &pool);
+        let n_frames = context.in_flight(index);
+        let layout = layout(draft, &ordered, &pool, n_frames);
         assembled.activation_bytes.push(layout.activation_bytes);
-        let mut writer = Writer::new(&assembled.inputs, draft, &ordered, &layout);
+        let mut writer = Writer::new(&assembled.inputs, draft, &ordered, &layout, n_frames);
         let program = writer.program(index);
         let own = writer.ports.iter().map(|port| {
             CommunicatorId::from_index(ports.binary_search(port).expect("every port of a stage was collected"))
@@ -128,7 +129,8 @@ struct Writer<'w> {
     lanes: Vec<&'w Lane>,
     ports: Vec<PortKey>,
     buffers: BTreeMap<&'w Key, BufferId>,
-    frames: BTreeMap<SegmentId, FrameId>,
+    frames: Table<FrameId, Frame>,
+    frames_of: BTreeMap<CallKey, Vec<FrameId>>,
     events: BTreeMap<usize, EventId>,
 }
 
@@ -138,6 +140,7 @@ impl<'w> Writer<'w> {
         draft: &'w StageDraft,
         ordered: &'w Ordered<'w>,
         layout: &'w Layout,
+        n_frames: u64,
     ) -> Self {
         let mut lanes: Vec<&Lane> = ordered.drafts.iter().map(|d| &d.lane).collect();
         lanes.sort_unstable();
@@ -148,19 +151,11 @@ impl<'w> Writer<'w> {
         });
         let ports = ports.collect();
         let buffers = draft.buffers.keys().enumerate().map(|(i, key)| (key, BufferId::from_index(i))).collect();
-        let segments: BTreeSet<SegmentId> = ordered
-            .drafts
-            .iter()
-            .filter_map(|d| match d.act {
-                Act::Call { segment, site: _, unit: _ } => Some(segment),
-                Act::Load(_) | Act::Send | Act::Recv | Act::AllReduce | Act::Broadcast { root: _ } => None,
-            })
-            .collect();
-        let frames = segments.into_iter().enumerate().map(|(i, s)| (s, FrameId::from_index(i))).collect();
+        let (frames, frames_of) = frames(ordered, layout, n_frames);
         let waited = ordered.parts.iter().flat_map(|p| &p.body).flat_map(|i| &i.waits).map(|(draft, _)| *draft);
         let waited: BTreeSet<usize> = waited.collect();
         let events = waited.into_iter().enumerate().map(|(i, draft)| (draft, EventId::from_index(i))).collect();
-        Self { inputs, draft, ordered, layout, lanes, ports, buffers, frames, events }
+        Self { inputs, draft, ordered, layout, lanes, ports, buffers, frames, frames_of, events }
     }
 
     fn program(&mut self, index: usize) -> Program {
@@ -187,16 +182,18 @@ impl<'w> Writer<'w> {
             streams: self.lanes.iter().map(|lane| stream(lane)).collect(),
             events: self.events.keys().map(|&draft| self.event_name(draft)).collect(),
             ports: self.ports.iter().map(port_name).collect(),
-            buffers: self.draft.buffers.iter().map(|(key, b)| Buffer {
-                name: b.name.clone(),
-                ty: b.ty.clone(),
-                kind: b.kind,
-                offsets: self.layout.buffers[key].clone(),
-            }).collect(),
-            frames: self.frames.keys().map(|&segment| Frame {
-                segment,
-                offsets: self.layout.frames.get(&segment).cloned().unwrap_or_default(),
-            }).collect(),
+            buffers: self
+                .draft
+                .buffers
+                .iter()
+                .map(|(key, b)| Buffer {
+                    name: b.name.clone(),
+                    ty: b.ty.clone(),
+                    kind: b.kind,
+                    offsets: self.layout.buffers[key].clone(),
+                })
+                .collect(),
+            frames: self.frames.clone(),
             body,
             outputs: outputs.collect(),
         }
@@ -234,9 +231,9 @@ impl<'w> Writer<'w> {
         };
         let first = || buffer(&draft.args[0].0);
         match &draft.act {
-            Act::Call { segment, site, unit: _ } => Action::Call {
+            Act::Call { segment, site, unit } => Action::Call {
                 segment: *segment,
-                frame: self.frames[segment],
+                frames: self.frames_of[&(*segment, *unit)].clone(),
                 args: draft.args.iter().map(|(key, _)| buffer(key)).collect(),
                 micro_batch,
                 site: *site,
@@ -260,6 +257,43 @@ impl<'w> Writer<'w> {
         };
         PortId::from_index(position.expect("transfers run on the stream of their port"))
     }
+}
+
+/// A segment and the unit that calls it, if it is a call of a micro-batch.
+type CallKey = (SegmentId, Option<usize>);
+
+/// Every frame once, and those of each call.
+fn frames(
+    ordered: &Ordered<'_>,
+    layout: &Layout,
+    n_frames: u64,
+) -> (Table<FrameId, Frame>, BTreeMap<CallKey, Vec<FrameId>>) {
+    let mut frames: Table<FrameId, Frame> = Table::new();
+    let mut known: BTreeMap<(SegmentId, Vec<u64>), FrameId> = BTreeMap::new();
+    let mut frames_of = BTreeMap::new();
+    let calls: BTreeSet<CallKey> = ordered
+        .drafts
+        .iter()
+        .filter_map(|d| match d.act {
+            Act::Call { segment, site: _, unit } => Some((segment, unit)),
+            Act::Load(_) | Act::Send | Act::Recv | Act::AllReduce | Act::Broadcast { root: _ } => None,
+        })
+        .collect();
+    for key in calls {
+        let (segment, unit) = key;
+        let turns = if unit.is_some() { n_frames.max(1) } else { 1 };
+        let mut of_call: Vec<FrameId> = Vec::new();
+        for turn in 0..turns {
+            let offsets = layout.frames.get(&(segment, unit, turn)).cloned().unwrap_or_default();
+            let add = || frames.push(Frame { segment, offsets: offsets.clone() });
+            of_call.push(*known.entry((segment, offsets.clone())).or_insert_with(add));
+        }
+        if of_call.iter().all(|frame| *frame == of_call[0]) {
+            of_call.truncate(1);
+        }
+        frames_of.insert(key, of_call);
+    }
+    (frames, frames_of)
 }
 
 fn stream(lane: &Lane) -> Stream {
@@ -292,7 +326,7 @@ fn at_trip_zero(mut instr: Instr) -> Instr {
         fix(&mut record.index);
     }
     match &mut instr.action {
-        Action::Call { segment: _, frame: _, args, micro_batch, site: _ } => {
+        Action::Call { segment: _, frames: _, args, micro_batch, site: _ } => {
             fix(micro_batch);
             for arg in args {
                 fix(&mut arg.slot);

@@ -132,9 +132,8 @@ fn rank_prediction(
 ) -> RankPrediction {
     let group = &cluster.groups[place.group];
     let program = &assembled.programs[ProgramId::from_index(index)];
-    let sum = |kind: BufferKind| -> u64 {
-        program.buffers.values().filter(|b| b.kind == kind).map(|b| b.ty.bytes()).sum()
-    };
+    let sum =
+        |kind: BufferKind| -> u64 { program.buffers.values().filter(|b| b.kind == kind).map(|b| b.ty.bytes()).sum() };
     let (parameters, gradients, optimizer) =
         (sum(BufferKind::Parameter), sum(BufferKind::Gradient), sum(BufferKind::State));
     let rest = program.arena_bytes - parameters - gradients - optimizer;

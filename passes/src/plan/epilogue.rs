@@ -18,7 +18,8 @@ pub(crate) fn holders(context: &Context<'_, '_>, parameter: ParameterId) -> Vec<
     let made = |stage: usize| {
         let units = context.stages[stage].units.clone();
         let all = units.flat_map(|unit| &facts.contributions[unit]);
-        let mut made: Vec<usize> = all.filter(|c| c.parameter == parameter).map(|c: &UnitContribution| c.index).collect();
+        let mut made: Vec<usize> =
+            all.filter(|c| c.parameter == parameter).map(|c: &UnitContribution| c.index).collect();
         made.sort_unstable();
         made
     };
@@ -96,14 +97,17 @@ fn share_count(context: &Context<'_, '_>, index: usize, draft: &mut StageDraft) 
 fn zero_sums(pool: &mut Pool, draft: &mut StageDraft) {
     let args = draft.forward.iter().chain(&draft.backward).flat_map(|d| &d.args);
     let added: BTreeSet<&Key> = args.filter(|(_, access)| *access == Access::Update).map(|(key, _)| key).collect();
-    let sums: Vec<(Key, Type)> =
-        added.into_iter().map(|key| (key.clone(), draft.buffers[key].ty.clone())).collect();
+    let sums: Vec<(Key, Type)> = added.into_iter().map(|key| (key.clone(), draft.buffers[key].ty.clone())).collect();
     if sums.is_empty() {
         return;
     }
     let built = pool.zeros("zero_sums", &sums);
     let args = built.args.into_iter().map(|key| (key, Access::Write)).collect();
-    draft.prologue.push(Draft { lane: Lane::Compute, act: Act::Call { segment: built.segment, site: 0, unit: None }, args });
+    draft.prologue.push(Draft {
+        lane: Lane::Compute,
+        act: Act::Call { segment: built.segment, site: 0, unit: None },
+        args,
+    });
 }
 
 /// The nodes of the update graph that lead to the outputs of one parameter, in order, without those that make `given`.
@@ -158,7 +162,9 @@ fn update(
             Some(InputRole::Parameter) => BufferKind::Parameter,
             Some(InputRole::State) => BufferKind::State,
             Some(InputRole::GradientSum) => BufferKind::Gradient,
-            Some(InputRole::Scalar | InputRole::Data | InputRole::Label | InputRole::Buffer) | None => BufferKind::Scalar,
+            Some(InputRole::Scalar | InputRole::Data | InputRole::Label | InputRole::Buffer) | None => {
+                BufferKind::Scalar
+            }
         };
         buffers.push((key.clone(), BufferDraft { name: input.clone(), ty: formal.ty.clone(), kind, slots: 1 }));
     }

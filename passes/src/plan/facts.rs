@@ -4,6 +4,7 @@
 use crate::analysis::blocks::{Blocks, blocks};
 use std::collections::HashSet;
 use trainc_ir::id::SideTable;
+use trainc_ir::op::{Elementwise, Op};
 use trainc_ir::{Graph, InputRole, NodeId, ParameterId, TrainingGraph, ValueId};
 
 /// Where the bytes of a value come from. Values and their reshapes share one root.
@@ -125,7 +126,11 @@ impl<'a> Facts<'a> {
                     Source::Forward(unit) | Source::Backward(unit) => Some(unit),
                     Source::Held | Source::Data | Source::Free(_) => None,
                 });
-                Source::Backward(anchored.or_else(|| made_in.min()).unwrap_or(0))
+                // A sum of gradients is made where the last of them comes from: one value crosses to the anchor's stage.
+                let made_last = made_in.min();
+                let is_sum = matches!(node.op, Op::Elementwise(Elementwise::Add));
+                let own = if is_sum { made_last.max(anchored) } else { anchored.or(made_last) };
+                Source::Backward(own.unwrap_or(0))
             };
             if node.op.is_alias() {
                 continue;

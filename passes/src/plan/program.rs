@@ -54,7 +54,8 @@ pub(crate) fn one_f_one_b(draft: &StageDraft, micro_batches: u64, warm_up: u64) 
     };
     let once = |range| Part { trips: 1, looped: false, body: place(range, Index::at(0)).collect() };
     let looped = |trips, body| Part { trips, looped: true, body };
-    let steady = place(forward.clone(), Index::counter(warm_up as i64)).chain(place(backward.clone(), Index::counter(0)));
+    let steady =
+        place(forward.clone(), Index::counter(warm_up as i64)).chain(place(backward.clone(), Index::counter(0)));
     let steady_trips = micro_batches - warm_up;
     let parts = vec![
         once(0..starts[1]),

@@ -198,13 +198,8 @@ impl Draft {
     }
 
     fn finish(self, pool: &mut Pool, name: &str, phase: Phase, site: u64) -> Built {
-        let segment = Segment {
-            name: name.to_owned(),
-            phase,
-            formals: self.formals,
-            locals: self.locals,
-            body: self.body,
-        };
+        let segment =
+            Segment { name: name.to_owned(), phase, formals: self.formals, locals: self.locals, body: self.body };
         Built { segment: pool.segment(segment), args: self.args, site }
     }
 }

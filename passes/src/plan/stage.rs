@@ -47,7 +47,9 @@ pub(crate) enum Act {
     Send,
     Recv,
     AllReduce,
-    Broadcast { root: u32 },
+    Broadcast {
+        root: u32,
+    },
 }
 
 /// An instruction: its arguments are what it accesses, in order.
@@ -208,8 +210,7 @@ impl Builder<'_, '_, '_> {
                 continue;
             }
             let name = format!("{name}.backward");
-            let built =
-                self.pool.step(facts, (&name, Phase::InputGrad), &facts.backward[unit], &key, &write, &sums);
+            let built = self.pool.step(facts, (&name, Phase::InputGrad), &facts.backward[unit], &key, &write, &sums);
             self.call(built, unit, false);
         }
         for transfer in self.transfers(true, true).copied().collect::<Vec<_>>() {
@@ -248,13 +249,15 @@ impl Builder<'_, '_, '_> {
         let (value, kind, slots) = match key {
             Key::Forward(value) if self.crossing.kept.contains(value) => {
                 let made_here = self.context.stages[self.index].units.clone();
-                let received = !matches!(self.context.facts.source[*value], Some(Source::Forward(u)) if made_here.contains(&u));
+                let received =
+                    !matches!(self.context.facts.source[*value], Some(Source::Forward(u)) if made_here.contains(&u));
                 (*value, BufferKind::Saved, m.min(in_flight + u64::from(received)))
             }
             Key::Forward(value) | Key::Gradient(value) => {
-                (*value, BufferKind::Boundary, m.min(if transferred { 2 } else { 1 }))
+                // As many slots as micro-batches in flight: each can then lie where its turn leaves room.
+                (*value, BufferKind::Boundary, m.min(if transferred { in_flight.max(2) } else { in_flight }))
             }
-            Key::Recomputed(value) => (*value, BufferKind::Saved, 1),
+            Key::Recomputed(value) => (*value, BufferKind::Saved, in_flight),
             Key::Named(_) => return,
         };
         let name = match key {
@@ -285,11 +288,8 @@ impl Builder<'_, '_, '_> {
         let buffer = entry.or_insert(BufferDraft { name: name.clone(), ty: ty.clone(), kind, slots });
         buffer.slots = buffer.slots.max(slots);
         if is_data && !known {
-            let load = Draft {
-                lane: Lane::Load,
-                act: Act::Load(name.clone()),
-                args: vec![(key.clone(), Access::Write)],
-            };
+            let load =
+                Draft { lane: Lane::Load, act: Act::Load(name.clone()), args: vec![(key.clone(), Access::Write)] };
             let at = self.draft.forward.iter().take_while(|d| d.lane != Lane::Compute).count();
             self.draft.forward.insert(at, load);
         }

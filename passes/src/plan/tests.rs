@@ -29,8 +29,7 @@ pub(crate) fn language_model(layers: usize, width: u64) -> TrainingGraph {
     let logits = b.one(product(true), &[x, table]).unwrap();
     b.output("logits", OutputRole::Prediction, logits);
     let options = TrainingOptions::default();
-    let lowered =
-        lower_to_training(b.finish(), &options, None, &mut |_: PassEvent<'_>| {}, &mut Vec::new()).unwrap();
+    let lowered = lower_to_training(b.finish(), &options, None, &mut |_: PassEvent<'_>| {}, &mut Vec::new()).unwrap();
     match lowered {
         Lowering::Done(training) => *training,
         Lowering::Stopped { .. } => unreachable!("nothing was asked to stop"),

@@ -289,7 +289,7 @@ fn action(message: pb::Action) -> Read<Action> {
     Ok(match need(message.action, "action")? {
         pb::action::Action::Call(call) => Action::Call {
             segment: id(call.segment)?,
-            frame: id(call.frame)?,
+            frames: list(call.frames, "frames", id)?,
             args: list(call.args, "args", |arg| buffer_ref(Some(arg)))?,
             micro_batch: index(call.micro_batch)?,
             site: call.site,

@@ -271,9 +271,9 @@ fn buffer_ref(buffer: &BufferRef) -> pb::BufferRef {
 fn action(action: &Action) -> pb::Action {
     let transfer = |port, buffer| pb::Transfer { port: id(port), buffer: Some(buffer_ref(buffer)) };
     let action = match action {
-        Action::Call { segment, frame, args, micro_batch, site } => pb::action::Action::Call(pb::Call {
+        Action::Call { segment, frames, args, micro_batch, site } => pb::action::Action::Call(pb::Call {
             segment: id(*segment),
-            frame: id(*frame),
+            frames: frames.iter().map(|frame| id(*frame)).collect(),
             args: args.iter().map(buffer_ref).collect(),
             micro_batch: Some(index(micro_batch)),
             site: *site,

@@ -197,7 +197,7 @@ impl Errors {
 /// The name of a rank's instruction in messages about other instructions.
 pub(super) fn action_name(plan: &Plan, action: &Action) -> String {
     match action {
-        Action::Call { segment, frame: _, args: _, micro_batch: _, site: _ } => {
+        Action::Call { segment, frames: _, args: _, micro_batch: _, site: _ } => {
             format!("call of {segment} `{}`", plan.segments[*segment].name)
         }
         Action::Load { input, buffer: _, micro_batch: _ } => format!("load of `{}`", plan.inputs[*input].name),

@@ -11,7 +11,7 @@ use super::structure::bytes;
 use super::term::{Signature, Term, Terms};
 use super::transfer::{Outstanding, Waiting};
 use crate::id::Id;
-use crate::plan::{Action, BufferRef, EventId, EventRef, FrameId, Plan, ProgramId, RankId, SegmentId};
+use crate::plan::{Action, BufferRef, EventId, EventRef, FrameId, Plan, ProgramId, RankId, SegmentId, frame_of};
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
@@ -128,9 +128,10 @@ impl<'a> Machine<'a> {
             let number = self.ranks[rank].streams[stream].number;
             let epoch = Epoch { stream: number, time: start.time(number) + 1 };
             match &step.instr.action {
-                Action::Call { segment, frame, args, micro_batch, site } => {
+                Action::Call { segment, frames, args, micro_batch, site } => {
+                    let frame = frame_of(frames, micro_batch.value(step.i)).expect("rule P6 asks for a frame");
                     let draw = (micro_batch.value(step.i), *site);
-                    self.call(rank, (*segment, *frame), args, draw, (step, epoch, &start));
+                    self.call(rank, (*segment, frame), args, draw, (step, epoch, &start));
                     self.complete(rank, stream, start, epoch);
                 }
                 Action::Load { input, buffer, micro_batch } => {

@@ -30,8 +30,11 @@ pub(super) fn calls(plan: &Plan, errors: &mut Errors) {
 
 fn action_types(plan: &Plan, program: &Program, action: &Action) -> Result<(), String> {
     match action {
-        Action::Call { segment, frame, args, micro_batch: _, site: _ } => {
-            frame_fits(program, *segment, *frame)?;
+        Action::Call { segment, frames, args, micro_batch: _, site: _ } => {
+            if frames.is_empty() {
+                return Err("a call needs at least one frame, found none".to_owned());
+            }
+            frames.iter().try_for_each(|frame| frame_fits(program, *segment, *frame))?;
             let formals = &plan.segments[*segment].formals;
             if args.len() != formals.len() {
                 return Err(format!("{segment} has {} formals, found {} actuals", formals.len(), args.len()));

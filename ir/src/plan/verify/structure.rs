@@ -139,9 +139,11 @@ impl Checker<'_> {
         }
         for action in walk::parts(&instr.action) {
             match action {
-                Action::Call { segment, frame, args, micro_batch: _, site: _ } => {
+                Action::Call { segment, frames, args, micro_batch: _, site: _ } => {
                     self.id("segment", *segment, &plan.segments);
-                    self.id("frame", *frame, &program.frames);
+                    for frame in frames {
+                        self.id("frame", *frame, &program.frames);
+                    }
                     args.iter().for_each(|arg| self.buffer(program, *arg));
                 }
                 Action::Load { input, buffer, micro_batch: _ } => {

@@ -19,8 +19,8 @@ use trainc_ir::plan::{Access, BufferKind, Operand, Segment, SegmentId};
 pub(crate) struct Layout {
     /// Offsets of each buffer's slots.
     pub(crate) buffers: BTreeMap<Key, Vec<u64>>,
-    /// Offsets of the locals of each segment.
-    pub(crate) frames: BTreeMap<SegmentId, Vec<u64>>,
+    /// Offsets of the locals of each segment, for each unit that calls it.
+    pub(crate) frames: BTreeMap<Frame, Vec<u64>>,
     /// End of the highest byte in use.
     pub(crate) arena_bytes: u64,
     /// The largest sum of bytes in use at one time.
@@ -28,6 +28,9 @@ pub(crate) struct Layout {
     /// The largest sum of bytes of buffers (not locals, not persistent ones) in use at one time.
     pub(crate) activation_bytes: u64,
 }
+
+/// Effort of the packer per stage, about 20 ms.
+const PACKING_STEPS: u64 = 20_000_000;
 
 /// Whether a buffer keeps its bytes for the whole step.
 fn is_persistent(buffer: &BufferDraft) -> bool {
@@ -42,13 +45,18 @@ fn align_of(bytes: u64) -> u64 {
     bytes.next_power_of_two().clamp(16, 256)
 }
 
+/// A segment as one unit calls it for every `n`-th micro-batch. What is live around these calls differs, so each has a
+/// frame of its own.
+pub(crate) type Frame = (SegmentId, Option<usize>, u64);
+
 /// What shares the arena by time.
 enum Tenant<'k> {
     Slot(&'k Key, u64),
-    Local(SegmentId, usize),
+    Local(Frame, usize),
 }
 
-pub(crate) fn layout(stage: &StageDraft, ordered: &Ordered<'_>, pool: &Pool) -> Layout {
+/// Lays out the arena of a stage. Calls of micro-batches have `n_frames` frames each.
+pub(crate) fn layout(stage: &StageDraft, ordered: &Ordered<'_>, pool: &Pool, n_frames: u64) -> Layout {
     let mut layout = Layout::default();
     let mut persistent: Vec<(&Key, &BufferDraft)> = stage.buffers.iter().filter(|(_, b)| is_persistent(b)).collect();
     persistent.sort_by_key(|(_, b)| std::cmp::Reverse(align_of(b.ty.bytes())));
@@ -64,7 +72,7 @@ pub(crate) fn layout(stage: &StageDraft, ordered: &Ordered<'_>, pool: &Pool) -> 
     layout.arena_bytes = end;
     let base = end.next_multiple_of(256);
 
-    let lives = Lives::new(stage, ordered, pool);
+    let lives = Lives::new(stage, ordered, pool, n_frames);
     let mut tenants = Vec::new();
     let mut items = Vec::new();
     for (&(key, slot), lives) in &lives.slots {
@@ -73,10 +81,10 @@ pub(crate) fn layout(stage: &StageDraft, ordered: &Ordered<'_>, pool: &Pool) -> 
         items.push(Item::with_lives(bytes, align_of(bytes), lives.clone()));
     }
     let n_slots = items.len();
-    for (&segment, locals) in &lives.locals {
+    for (&frame, locals) in &lives.locals {
         for (local, lives) in locals.iter().enumerate() {
-            let bytes = pool.segments[segment].locals[local].bytes();
-            tenants.push(Tenant::Local(segment, local));
+            let bytes = pool.segments[frame.0].locals[local].bytes();
+            tenants.push(Tenant::Local(frame, local));
             items.push(Item::with_lives(bytes, align_of(bytes), lives.clone()));
         }
     }
@@ -84,7 +92,7 @@ pub(crate) fn layout(stage: &StageDraft, ordered: &Ordered<'_>, pool: &Pool) -> 
     layout.activation_bytes = peak(&items[..n_slots]);
     // Half a percent above the bound is good enough; the packer need not prove that nothing is lower.
     let target = (layout.lower_bound + layout.lower_bound / 200).saturating_sub(base);
-    let packing = pack(&items, &PackOptions { target, ..PackOptions::default() });
+    let packing = pack(&items, &PackOptions { target, steps: PACKING_STEPS });
     for (key, buffer) in stage.buffers.iter().filter(|(_, b)| !is_persistent(b)) {
         layout.buffers.insert(key.clone(), vec![base; buffer.slots as usize]);
     }
@@ -95,9 +103,9 @@ pub(crate) fn layout(stage: &StageDraft, ordered: &Ordered<'_>, pool: &Pool) -> 
             Tenant::Slot(key, slot) => {
                 layout.buffers.get_mut(*key).expect("declared above")[*slot as usize] = offset;
             }
-            Tenant::Local(segment, local) => {
-                let n_locals = pool.segments[*segment].locals.len();
-                layout.frames.entry(*segment).or_insert_with(|| vec![base; n_locals])[*local] = offset;
+            Tenant::Local(frame, local) => {
+                let n_locals = pool.segments[frame.0].locals.len();
+                layout.frames.entry(*frame).or_insert_with(|| vec![base; n_locals])[*local] = offset;
             }
         }
     }
@@ -114,7 +122,15 @@ fn peak(items: &[Item]) -> u64 {
         }
     }
     let mut sum = 0i128;
-    changes.values().map(|change| { sum += change; sum }).max().unwrap_or(0).max(0) as u64
+    changes
+        .values()
+        .map(|change| {
+            sum += change;
+            sum
+        })
+        .max()
+        .unwrap_or(0)
+        .max(0) as u64
 }
 
 /// The largest sum of bytes of a segment's locals in use at one time.
@@ -128,7 +144,7 @@ pub(crate) fn locals_peak(segment: &Segment) -> u64 {
 /// Lifetimes on the time axis.
 struct Lives<'k> {
     slots: BTreeMap<(&'k Key, u64), Vec<Range<u32>>>,
-    locals: BTreeMap<SegmentId, Vec<Vec<Range<u32>>>>,
+    locals: BTreeMap<Frame, Vec<Vec<Range<u32>>>>,
 }
 
 /// First and last kernel that uses each formal and local of a segment.
@@ -139,7 +155,7 @@ struct Uses {
 
 impl Uses {
     fn new(segment: &Segment) -> Self {
-        let none = u32::MAX..0;
+        let none = Range { start: u32::MAX, end: 0 };
         let mut uses =
             Self { formals: vec![none.clone(); segment.formals.len()], locals: vec![none; segment.locals.len()] };
         for (at, call) in segment.body.iter().enumerate() {
@@ -162,7 +178,7 @@ fn kernels(start: u32, range: &Range<u32>) -> Range<u32> {
 }
 
 impl<'k> Lives<'k> {
-    fn new(stage: &'k StageDraft, ordered: &'k Ordered<'_>, pool: &Pool) -> Self {
+    fn new(stage: &'k StageDraft, ordered: &'k Ordered<'_>, pool: &Pool, n_frames: u64) -> Self {
         let instances = ordered.instances();
         let mut uses: BTreeMap<SegmentId, Uses> = BTreeMap::new();
         let mut starts = Vec::with_capacity(instances.len());
@@ -180,16 +196,19 @@ impl<'k> Lives<'k> {
         let mut current: BTreeMap<(&'k Key, u64), Range<u32>> = BTreeMap::new();
         for (n, (instance, _, _)) in instances.iter().enumerate() {
             let draft = ordered.drafts[instance.draft];
-            let segment = match draft.act {
-                Act::Call { segment, site: _, unit: _ } => Some(segment),
+            let frame = match draft.act {
+                Act::Call { segment, site: _, unit } => {
+                    let turn = if unit.is_some() { instance.micro_batch % n_frames.max(1) } else { 0 };
+                    Some((segment, unit, turn))
+                }
                 Act::Load(_) | Act::Send | Act::Recv | Act::AllReduce | Act::Broadcast { root: _ } => None,
             };
             for (arg, (place, access)) in ordered.accesses(stage, *instance).enumerate() {
                 if is_persistent(&stage.buffers[place.0]) {
                     continue;
                 }
-                let time = match segment {
-                    Some(segment) => kernels(starts[n], &uses[&segment].formals[arg]),
+                let time = match frame {
+                    Some((segment, _, _)) => kernels(starts[n], &uses[&segment].formals[arg]),
                     None => gaps[n].clone(),
                 };
                 if access == Access::Write {
@@ -202,10 +221,9 @@ impl<'k> Lives<'k> {
                     live.end = live.end.max(time.end);
                 }
             }
-            if let Some(segment) = segment {
-                let uses = &uses[&segment];
-                let locals =
-                    lives.locals.entry(segment).or_insert_with(|| vec![Vec::new(); uses.locals.len()]);
+            if let Some(frame) = frame {
+                let uses = &uses[&frame.0];
+                let locals = lives.locals.entry(frame).or_insert_with(|| vec![Vec::new(); uses.locals.len()]);
                 for (lives, range) in locals.iter_mut().zip(&uses.locals) {
                     lives.push(kernels(starts[n], range));
                 }
@@ -219,12 +237,7 @@ impl<'k> Lives<'k> {
 }
 
 /// For each execution that is not on the compute stream, the gaps that it takes.
-fn gaps(
-    ordered: &Ordered<'_>,
-    instances: &[(Instance, usize, usize)],
-    starts: &[u32],
-    end: u32,
-) -> Vec<Range<u32>> {
+fn gaps(ordered: &Ordered<'_>, instances: &[(Instance, usize, usize)], starts: &[u32], end: u32) -> Vec<Range<u32>> {
     let number: HashMap<(usize, u64), usize> =
         instances.iter().enumerate().map(|(n, (i, _, _))| ((i.draft, i.micro_batch), n)).collect();
     let mut lanes: Vec<&Lane> = ordered.drafts.iter().map(|d| &d.lane).collect();

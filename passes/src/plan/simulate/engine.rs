@@ -189,7 +189,7 @@ impl<'a, 'd> Engine<'a, 'd> {
     fn start(&mut self, rank: usize, stream: usize, action: &'a Action, now: u64) -> Result<usize, SimulateError> {
         let id = RankId::from_index(rank);
         match action {
-            Action::Call { segment, frame: _, args: _, micro_batch: _, site: _ } => {
+            Action::Call { segment, frames: _, args: _, micro_batch: _, site: _ } => {
                 let left = self.durations.call(id, *segment)?;
                 self.ranks[rank].advance(now);
                 self.ranks[rank].calls.push(Active { stream, left });
@@ -339,7 +339,7 @@ impl<'a, 'd> Engine<'a, 'd> {
             state.recorded.entry(recorded).or_insert(now);
         }
         let kind = match &instr.action {
-            Action::Call { segment, frame: _, args: _, micro_batch, site: _ } => {
+            Action::Call { segment, frames: _, args: _, micro_batch, site: _ } => {
                 Some(SpanKind::Call { segment: *segment, micro_batch: micro_batch.value(trip) })
             }
             Action::Load { input: _, buffer: _, micro_batch: _ } => Some(SpanKind::Load),
@@ -420,7 +420,7 @@ fn streams<'a>(program: &'a Program, n_left: &mut usize) -> Result<Vec<Stream<'a
 /// The segment of a call.
 pub(super) fn segment(instr: &Instr) -> Option<SegmentId> {
     match &instr.action {
-        Action::Call { segment, frame: _, args: _, micro_batch: _, site: _ } => Some(*segment),
+        Action::Call { segment, frames: _, args: _, micro_batch: _, site: _ } => Some(*segment),
         Action::Load { .. } | Action::Send { .. } | Action::Recv { .. } => None,
         Action::AllReduce { .. } | Action::Broadcast { .. } | Action::Group(_) => None,
     }

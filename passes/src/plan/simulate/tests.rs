@@ -121,7 +121,7 @@ fn instr(line: &str) -> Instr {
     let action = match words[1] {
         "call" => Action::Call {
             segment: SegmentId::from_index(number(2)),
-            frame: FrameId::from_index(0),
+            frames: vec![FrameId::from_index(0)],
             args: Vec::new(),
             micro_batch: Index::at(0),
             site: 0,
