@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 const SCHEMA: &str = include_str!("../../../docs/plan.schema.json");
 
 /// The keywords that the judge below knows; any other would go unchecked.
-const KNOWN: [&str; 18] = [
+const KNOWN: [&str; 19] = [
     "$schema",
     "$defs",
     "$ref",
@@ -25,6 +25,7 @@ const KNOWN: [&str; 18] = [
     "oneOf",
     "anyOf",
     "format",
+    "minItems",
 ];
 
 /// Whether a value is what a schema asks for; `Err` says where it is not.
@@ -90,6 +91,9 @@ fn judge(root: &Value, schema: &Value, value: &Value, path: &str) -> Result<(), 
         }
     }
     if let (Some(list), Some(items)) = (value.as_array(), schema.get("items")) {
+        if schema.get("minItems").and_then(Value::as_u64).is_some_and(|least| (list.len() as u64) < least) {
+            return wrong("too few");
+        }
         for (index, item) in list.iter().enumerate() {
             judge(root, items, item, &format!("{path}[{index}]"))?;
         }

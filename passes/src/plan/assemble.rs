@@ -62,7 +62,7 @@ pub(crate) fn assemble(facts: &Facts<'_>, stages: &[StageUnits], micro_batches: 
     for (index, draft) in drafts.iter().enumerate() {
         let warm_up = context.in_flight(index) - 1;
         let ordered = one_f_one_b(draft, micro_batches, warm_up);
-        let n_frames = context.in_flight(index);
+        let n_frames = context.turns(index);
         let layout = layout(draft, &ordered, &pool, n_frames);
         assembled.activation_bytes.push(layout.activation_bytes);
         let mut writer = Writer::new(&assembled.inputs, draft, &ordered, &layout, n_frames);

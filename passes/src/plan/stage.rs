@@ -87,6 +87,12 @@ impl Context<'_, '_> {
     pub(crate) fn in_flight(&self, stage: usize) -> u64 {
         self.micro_batches.min((self.stages.len() - stage) as u64)
     }
+
+    /// In how many turns micro-batches take slots and frames: as many as are in flight, and two at least, so that what is
+    /// received or sent for one can overlap the computation of the next.
+    pub(crate) fn turns(&self, stage: usize) -> u64 {
+        self.micro_batches.min(self.in_flight(stage).max(2))
+    }
 }
 
 pub(crate) fn stage(context: &Context<'_, '_>, index: usize, pool: &mut Pool) -> StageDraft {
@@ -112,7 +118,7 @@ impl Builder<'_, '_, '_> {
         let sent: BTreeSet<ValueId> = self.transfers(false, true).map(|t| t.value).collect();
         for transfer in self.transfers(false, false).copied().collect::<Vec<_>>() {
             let key = Key::Forward(transfer.value);
-            self.declare(&key, true);
+            self.declare(&key);
             self.draft.forward.push(transfer_draft(transfer, key, Act::Recv, Access::Write));
         }
         for unit in self.context.stages[self.index].units.clone() {
@@ -123,7 +129,7 @@ impl Builder<'_, '_, '_> {
                 let passed_on = facts.forward_readers[value].iter().any(|other| stage.contains(other));
                 if kept || passed_on || sent.contains(&value) {
                     write.insert(value, Key::Forward(value));
-                    self.declare(&Key::Forward(value), sent.contains(&value));
+                    self.declare(&Key::Forward(value));
                 }
             }
             let sums = self.loss_sums(unit);
@@ -162,7 +168,7 @@ impl Builder<'_, '_, '_> {
         let step = &facts.training.step;
         for transfer in self.transfers(true, false).copied().collect::<Vec<_>>() {
             let key = Key::Gradient(transfer.value);
-            self.declare(&key, true);
+            self.declare(&key);
             self.draft.backward.push(transfer_draft(transfer, key, Act::Recv, Access::Write));
         }
         let sent: BTreeSet<ValueId> = self.transfers(true, true).map(|t| t.value).collect();
@@ -177,7 +183,7 @@ impl Builder<'_, '_, '_> {
             if !recompute.nodes.is_empty() {
                 let write: BTreeMap<ValueId, Key> = restored.iter().map(|&v| (v, Key::Recomputed(v))).collect();
                 for key in write.values() {
-                    self.declare(key, false);
+                    self.declare(key);
                 }
                 let name = format!("{name}.recompute");
                 let built = self.pool.step(
@@ -195,7 +201,7 @@ impl Builder<'_, '_, '_> {
                 let in_stage = facts.backward_readers[value].iter().any(|other| units.contains(other));
                 if sent.contains(&value) || in_stage {
                     write.insert(value, Key::Gradient(value));
-                    self.declare(&Key::Gradient(value), sent.contains(&value));
+                    self.declare(&Key::Gradient(value));
                 }
             }
             let sums: Vec<Sum> = facts.contributions[unit]
@@ -243,21 +249,20 @@ impl Builder<'_, '_, '_> {
     }
 
     /// Declares the buffer of a computed value.
-    fn declare(&mut self, key: &Key, transferred: bool) {
+    fn declare(&mut self, key: &Key) {
         let m = self.context.micro_batches;
-        let in_flight = self.context.in_flight(self.index);
+        let turns = self.context.turns(self.index);
         let (value, kind, slots) = match key {
             Key::Forward(value) if self.crossing.kept.contains(value) => {
                 let made_here = self.context.stages[self.index].units.clone();
                 let received =
                     !matches!(self.context.facts.source[*value], Some(Source::Forward(u)) if made_here.contains(&u));
-                (*value, BufferKind::Saved, m.min(in_flight + u64::from(received)))
+                // One more where it is received, so that the next can arrive.
+                let in_flight = self.context.in_flight(self.index);
+                (*value, BufferKind::Saved, turns.max(m.min(in_flight + u64::from(received))))
             }
-            Key::Forward(value) | Key::Gradient(value) => {
-                // As many slots as micro-batches in flight: each can then lie where its turn leaves room.
-                (*value, BufferKind::Boundary, m.min(if transferred { in_flight.max(2) } else { in_flight }))
-            }
-            Key::Recomputed(value) => (*value, BufferKind::Saved, in_flight),
+            Key::Forward(value) | Key::Gradient(value) => (*value, BufferKind::Boundary, turns),
+            Key::Recomputed(value) => (*value, BufferKind::Saved, turns),
             Key::Named(_) => return,
         };
         let name = match key {
