@@ -99,6 +99,10 @@ fn p6_calls() {
         let Action::Call { frames, .. } = &mut at(plan, 0, 1, 0).action else { panic!() };
         frames[0] = FrameId::from_index(1);
     });
+    check(PlanRule::Calls, "at least one frame", |plan| {
+        let Action::Call { frames, .. } = &mut at(plan, 0, 1, 0).action else { panic!() };
+        frames.clear();
+    });
     check(PlanRule::Calls, "actual 0: expected the bytes of", |plan| {
         args(&mut at(plan, 0, 1, 0).action)[0].buffer = BufferId::from_index(2);
     });
