@@ -30,6 +30,15 @@ pub struct Compiled {
     pub notes: Vec<Diagnostic>,
 }
 
+/// What is told of a compilation while it goes on.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress<'a> {
+    /// A pass starts or is done.
+    Pass(PassEvent<'a>),
+    /// A step that is no pass is done: `plan`, `verify`.
+    Done(&'static str),
+}
+
 /// Compiles a model.
 ///
 /// # Errors
@@ -38,13 +47,13 @@ pub fn compile(options: &CompileOptions) -> Result<Compiled, Failure> {
     compile_with(options, &mut |_| {})
 }
 
-/// Compiles a model; `observer` is told before and after every pass.
+/// Compiles a model; `observer` is told how it goes on.
 ///
 /// # Errors
 /// As [`compile`].
-pub fn compile_with(options: &CompileOptions, observer: &mut dyn FnMut(PassEvent<'_>)) -> Result<Compiled, Failure> {
+pub fn compile_with(options: &CompileOptions, observer: &mut dyn FnMut(Progress<'_>)) -> Result<Compiled, Failure> {
     let (cluster, cluster_text) = read_cluster(options)?;
-    let prepared = prepare(&options.model, observer)?;
+    let prepared = prepare(&options.model, &mut |event| observer(Progress::Pass(event)))?;
     let Prepared { model, training, micro_batches, micro_batch, notes } = &prepared;
     let graph = training.graph();
     let header = header(options, (model.name(), model.digest()), (&cluster.name, &cluster_text), graph, *micro_batch);
@@ -57,11 +66,12 @@ pub fn compile_with(options: &CompileOptions, observer: &mut dyn FnMut(PassEvent
             Recompute::Fit => RecomputePolicy::Fit,
         },
     };
-    let Planned { plan, partition, units } = plan(graph, &cluster, &plan_options, &header)
+    let Planned { plan, partition, units: _ } = plan(graph, &cluster, &plan_options, &header)
         .map_err(|why| infeasible::failure(&why, &cluster, &prepared, options, &plan_options))?;
-    drop(units);
+    observer(Progress::Done("plan"));
     let plan = verify(&plan, graph)
         .map_err(|errors| Failure { kind: FailureKind::Internal, diagnostics: errors.iter().map(broken).collect() })?;
+    observer(Progress::Done("verify"));
     Ok(Compiled { plan, partition, cluster, notes: notes.clone() })
 }
 

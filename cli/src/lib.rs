@@ -3,6 +3,21 @@
 //! [`compile`] turns a model and a cluster into a plan and the files that go with it; [`check`] reads a plan back and
 //! proves it against its model; [`run()`] executes it on this machine. Nothing here prints: what there is to say comes back
 //! as diagnostics.
+//!
+//! ```no_run
+//! use trainc::{CompileOptions, ModelOptions};
+//!
+//! let model = ModelOptions {
+//!     model: "model.onnx".into(),
+//!     bindings: [("batch".to_owned(), 8), ("seq".to_owned(), 1024)].into(),
+//!     micro_batches: Some(16),
+//!     ..ModelOptions::default()
+//! };
+//! let options = CompileOptions { model, cluster: "cluster.toml".into(), ..CompileOptions::default() };
+//! let compiled = trainc::compile(&options)?;
+//! trainc::write(&compiled, &options, "out".as_ref())?;
+//! # Ok::<(), trainc::Failure>(())
+//! ```
 
 mod check;
 mod codes;
@@ -18,7 +33,7 @@ pub mod units;
 
 pub use check::{Checked, check};
 pub use codes::codes;
-pub use compile::{Compiled, compile, compile_with, write};
+pub use compile::{Compiled, Progress, compile, compile_with, write};
 pub use failure::{
     BAD_HEADER, BAD_OPTION, CANNOT_READ, CANNOT_WRITE, COMMAND_CODES, CONFLICTING_OPTIONS, Failure, FailureKind,
     INTERNAL_ERROR, OTHER_GRAPH, OTHER_MODEL, RUN_FAILED, UNKNOWN_CODE, UNKNOWN_PASS,

@@ -4,7 +4,7 @@ use crate::args::PassArgs;
 use crate::output::Output;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
-use trainc::{Failure, known_pass};
+use trainc::{Failure, Progress, known_pass};
 use trainc_ir::text::print;
 use trainc_passes::PassEvent;
 
@@ -29,19 +29,34 @@ impl<'a> Watch<'a> {
     /// To be told of everything that happens.
     pub(crate) fn event(&mut self, event: PassEvent<'_>) {
         match event {
-            PassEvent::Before { name: _, position: _ } => self.started = Instant::now(),
+            PassEvent::Before { name: _, position } => {
+                if position == 1 {
+                    self.done("read");
+                }
+                self.started = Instant::now();
+            }
             PassEvent::After { name, position, changed: _, graph } => {
-                self.times.push((format!("{position} {name}"), self.started.elapsed()));
+                self.done(&format!("{position} {name}"));
                 if self.args.print_after.iter().any(|wanted| wanted == name) {
                     self.output.asked_beside(&format!("; after pass {position}, {name}\n{}", print(graph)));
                 }
+                self.started = Instant::now();
             }
         }
     }
 
-    /// Measures a step that is no pass.
-    pub(crate) fn step(&mut self, name: &str, started: Instant) {
-        self.times.push((name.to_owned(), started.elapsed()));
+    /// To be told how a compilation goes on.
+    pub(crate) fn progress(&mut self, progress: Progress<'_>) {
+        match progress {
+            Progress::Pass(event) => self.event(event),
+            Progress::Done(name) => self.done(name),
+        }
+    }
+
+    /// Something took the time since the last mark.
+    fn done(&mut self, name: &str) {
+        self.times.push((name.to_owned(), self.started.elapsed()));
+        self.started = Instant::now();
     }
 
     /// Prints the times, if asked to.

@@ -4,7 +4,6 @@ use crate::args::{CompileArgs, Emit};
 use crate::output::Output;
 use crate::passes::Watch;
 use crate::report::report;
-use std::time::Instant;
 use trainc::{BAD_OPTION, Failure, compile_with, prepare, prepare_forward, prepare_until, write};
 use trainc_backend::{plan_to_json, summary_to_json};
 use trainc_ir::Diagnostic;
@@ -38,9 +37,7 @@ pub(crate) fn run(args: &CompileArgs, output: Output) -> Result<(), Failure> {
             output.asked(&print_training(prepared.training.graph()));
         }
         (None, emit) => {
-            let started = Instant::now();
-            let compiled = compile_with(&options, &mut |event| watch.event(event))?;
-            watch.step("all", started);
+            let compiled = compile_with(&options, &mut |progress| watch.progress(progress))?;
             output.diagnostics(&compiled.notes);
             let plan = compiled.plan.plan();
             match (&args.output, emit) {

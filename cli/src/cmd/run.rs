@@ -107,11 +107,8 @@ fn tail(checked: &Checked, args: &RunArgs, (first, last): (f64, f64), started: I
     let tokens = checked.plan.plan().prediction.tokens * u64::from(args.steps);
     let seconds = started.elapsed().as_secs_f64();
     let rate = (tokens as f64 / seconds.max(1e-9)) as u64;
-    format!(
-        "loss {first:.4} -> {last:.4} in {} steps, {seconds:.1} s, {} tokens/s on the CPU\n",
-        args.steps,
-        count(rate)
-    )
+    let steps = if args.steps == 1 { "1 step".to_owned() } else { format!("{} steps", args.steps) };
+    format!("loss {first:.4} -> {last:.4} in {steps}, {seconds:.1} s, {} tokens/s on the CPU\n", count(rate))
 }
 
 fn touched(checked: &Checked, touched: &[u64]) -> String {
