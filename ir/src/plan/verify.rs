@@ -27,7 +27,7 @@
 //! - P18: every instruction is reached.
 //! - P19: of two accesses to the same bytes, one of them a write, one happens before the other.
 //! - P20: a result shares bytes with an operand only where the operator allows it, and then exactly.
-//! - P21: what is read was written before, as it is read, and is still whole.
+//! - P21: what is read was written before, under the same name (slot of a buffer, or local), and is still whole.
 //! - P22: every kernel computes a value of the training graph.
 //! - P23: after the step every parameter and state holds its update.
 //! - P24: after the step the outputs hold the loss sum and count.

@@ -40,7 +40,7 @@ rules! {
     Deadlock = 18, "every instruction is reached";
     Races = 19, "of two accesses to the same bytes, one of them a write, one happens before the other";
     InPlace = 20, "a result shares bytes with an operand only where the operator allows it, and then exactly";
-    Reads = 21, "what is read was written before, as it is read, and is still whole";
+    Reads = 21, "what is read was written before, under the same name, and is still whole";
     Computation = 22, "every kernel computes a value of the training graph";
     Updates = 23, "after the step every parameter and state holds its update";
     Losses = 24, "after the step the outputs hold the loss sum and count";

@@ -3,7 +3,7 @@
 use super::error::{PlanPlace, PlanRule};
 use super::interface::LOSSES;
 use super::machine::Machine;
-use super::memory::Interval;
+use super::memory::{Interval, Slot};
 use super::reference::Reference;
 use super::structure::bytes;
 use super::term::Term;
@@ -20,7 +20,7 @@ pub(super) fn begin(machine: &mut Machine<'_>, reference: &Reference) {
             let term = machine.terms.leaf(role, &entry.name, 0);
             let interval = interval(machine.plan, program, buffer);
             if !interval.is_empty() {
-                machine.ranks[rank].memory.write(interval, term);
+                machine.ranks[rank].memory.write(interval, (term, Slot { buffer, number: 0 }));
             }
         }
     }
@@ -53,12 +53,12 @@ fn holds(machine: &mut Machine<'_>, rank: usize, buffer: BufferId, expected: Ter
         return;
     }
     let found = machine.ranks[rank].memory.read(interval);
-    if found == Ok(expected) && expected != Term::UNKNOWN {
+    if found == Ok((expected, Slot { buffer, number: 0 })) && expected != Term::UNKNOWN {
         return;
     }
     let name = &machine.plan.programs[program].buffers[buffer].name;
     let expected = machine.terms.describe(expected);
-    let found = found.map_or_else(|_| "no value".to_owned(), |term| machine.terms.describe(term));
+    let found = found.map_or_else(|_| "no value".to_owned(), |(term, _)| machine.terms.describe(term));
     let rank = RankId::from_index(rank);
     let message = format!("on rank {rank} `{name}` must end as {expected}, found {found}");
     machine.errors.push(rule, PlanPlace::Buffer(program, buffer), message);

@@ -2,10 +2,10 @@
 //! a call; running the call is then a matter of looking up terms. Rules P20 and P21 inside of a call.
 
 use super::error::PlanRule;
-use super::memory::{Contents, Interval, Missing, merged};
+use super::memory::{Contents, Interval, Missing, Slot, merged};
 use super::structure::bytes;
 use super::term::{Signature, Terms};
-use crate::plan::{Access, KernelCall, Operand, Plan, SegmentId};
+use crate::plan::{Access, KernelCall, Operand, Plan, Program, SegmentId};
 
 /// A segment at fixed offsets.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Linked {
     /// Bytes that the call writes, its locals included.
     pub(super) writes: Vec<Interval>,
     /// What lies in the written formals when the call is done.
-    pub(super) results: Vec<(Interval, usize)>,
+    pub(super) results: Vec<(Interval, usize, Slot)>,
     /// What is wrong: the kernel call, the rule, the message.
     pub(super) faults: Vec<(usize, PlanRule, String)>,
 }
@@ -38,10 +38,15 @@ pub(super) struct Step {
     pub(super) empty: Vec<bool>,
 }
 
-/// Who wrote the bytes: all formals, or one local.
-type Owner = Option<u32>;
+/// The name under which bytes were written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    Actual(Slot),
+    Local(u32),
+}
 
 struct Linker<'a> {
+    actuals: &'a [Slot],
     formals: &'a [Interval],
     locals: &'a [Interval],
     contents: Contents<(usize, Owner)>,
@@ -49,12 +54,21 @@ struct Linker<'a> {
     faults: Vec<(usize, PlanRule, String)>,
 }
 
-/// Links a segment whose actuals and locals begin at these offsets. `signatures` are the plan's kernels'.
-pub(super) fn link(plan: &Plan, id: SegmentId, actuals: &[u64], locals: &[u64], signatures: &[Signature]) -> Linked {
+/// Links a segment to slots and locals of a program. `signatures` are the plan's kernels'.
+pub(super) fn link(
+    plan: &Plan,
+    program: &Program,
+    id: SegmentId,
+    actuals: &[Slot],
+    locals: &[u64],
+    signatures: &[Signature],
+) -> Linked {
     use crate::id::Id;
     let segment = &plan.segments[id];
     let place = |(&start, ty)| Interval::new(start, bytes(ty).expect("rule P2 bounds the size"));
-    let formals: Vec<_> = actuals.iter().zip(segment.formals.iter().map(|formal| &formal.ty)).map(place).collect();
+    let offsets: Vec<u64> =
+        actuals.iter().map(|slot| program.buffers[slot.buffer].offsets[slot.number as usize]).collect();
+    let formals: Vec<_> = offsets.iter().zip(segment.formals.iter().map(|formal| &formal.ty)).map(place).collect();
     let locals: Vec<_> = locals.iter().zip(&segment.locals).map(place).collect();
 
     let mut inputs = Vec::new();
@@ -68,13 +82,13 @@ pub(super) fn link(plan: &Plan, id: SegmentId, actuals: &[u64], locals: &[u64], 
         if formal.access != Access::Write {
             inputs.push((index, interval));
             if !interval.is_empty() {
-                contents.write(interval, (index, None));
+                contents.write(interval, (index, Owner::Actual(actuals[index])));
             }
         }
     }
 
     let unknown = formals.len();
-    let mut linker = Linker { formals: &formals, locals: &locals, contents, unknown, faults: Vec::new() };
+    let mut linker = Linker { actuals, formals: &formals, locals: &locals, contents, unknown, faults: Vec::new() };
     let mut values = unknown + 1;
     let mut steps = Vec::new();
     for (position, call) in segment.body.iter().enumerate() {
@@ -95,8 +109,12 @@ pub(super) fn link(plan: &Plan, id: SegmentId, actuals: &[u64], locals: &[u64], 
         let mut formals = segment.formals.iter().zip(&formals);
         formals.any(|(formal, place)| formal.access != Access::Read && place == interval)
     };
-    let results = contents.iter().filter(|(interval, (_, owner))| owner.is_none() && written(interval));
-    let results = results.map(|(interval, (value, _))| (interval, value)).collect();
+    let results = contents.iter().filter(|(interval, _)| written(interval));
+    let results = results.filter_map(|(interval, (value, owner))| match owner {
+        Owner::Actual(slot) => Some((interval, value, slot)),
+        Owner::Local(_) => None,
+    });
+    let results = results.collect();
     let (reads, writes) = (merged(reads), merged(writes));
     Linked { segment: id, inputs, steps, values, reads, writes, results, faults }
 }
@@ -109,10 +127,10 @@ impl Linker<'_> {
         }
     }
 
-    fn owner(operand: Operand) -> Owner {
+    fn owner(&self, operand: Operand) -> Owner {
         match operand {
-            Operand::Formal(_) => None,
-            Operand::Local(index) => Some(index),
+            Operand::Formal(index) => Owner::Actual(self.actuals[index as usize]),
+            Operand::Local(index) => Owner::Local(index),
         }
     }
 
@@ -122,7 +140,7 @@ impl Linker<'_> {
             return self.unknown;
         }
         let found = match self.contents.read(interval) {
-            Ok((value, owner)) if owner == Self::owner(operand) => return value,
+            Ok((value, owner)) if owner == self.owner(operand) => return value,
             Ok(_) => format!("{operand} was overwritten through another name"),
             Err(Missing::Undefined) => format!("{operand} is read before it is written"),
             Err(Missing::Other(_)) => format!("{operand} is read after some of its bytes were given to something else"),
@@ -134,7 +152,7 @@ impl Linker<'_> {
     fn write(&mut self, operand: Operand, value: usize) {
         let interval = self.interval(operand);
         if !interval.is_empty() {
-            self.contents.write(interval, (value, Self::owner(operand)));
+            self.contents.write(interval, (value, self.owner(operand)));
         }
     }
 

@@ -5,7 +5,7 @@
 use super::clock::{Clock, Epoch};
 use super::error::{Errors, InstrPlace, PlanPlace, PlanRule, action_name};
 use super::link::{self, Linked};
-use super::memory::{Accesses, Contents, Interval, Missing};
+use super::memory::{Accesses, Contents, Interval, Missing, Slot};
 use super::stream::{Cursor, Script, Step, stream_name};
 use super::structure::bytes;
 use super::term::{Signature, Term, Terms};
@@ -39,13 +39,14 @@ struct Placement {
     program: ProgramId,
     segment: SegmentId,
     frame: FrameId,
-    actuals: Vec<u64>,
+    actuals: Vec<Slot>,
 }
 
 pub(super) struct RankState {
     pub(super) program: ProgramId,
     pub(super) streams: Vec<StreamState>,
-    pub(super) memory: Contents<Term>,
+    /// Values with the name that they were written under.
+    pub(super) memory: Contents<(Term, Slot)>,
     accesses: Accesses,
     recorded: HashMap<(EventId, i64), Rc<Clock>>,
     waiting: HashMap<(EventId, i64), Vec<usize>>,
@@ -143,7 +144,8 @@ impl<'a> Machine<'a> {
                     };
                     let interval = self.interval(rank, *buffer, step.i);
                     self.access(rank, interval, true, epoch, &start, step.place);
-                    self.ranks[rank].memory.write(interval, term);
+                    let slot = self.slot(rank, *buffer, step.i);
+                    self.ranks[rank].memory.write(interval, (term, slot));
                     self.complete(rank, stream, start, epoch);
                 }
                 Action::Send { .. } | Action::Recv { .. } | Action::AllReduce { .. } | Action::Broadcast { .. } => {
@@ -213,6 +215,13 @@ impl<'a> Machine<'a> {
         self.errors.push(PlanRule::Races, PlanPlace::Instr(place), message);
     }
 
+    /// The slot that a reference names in a trip.
+    pub(super) fn slot(&self, rank: usize, buffer: BufferRef, i: u64) -> Slot {
+        let entry = &self.plan.programs[self.ranks[rank].program].buffers[buffer.buffer];
+        let number = buffer.slot.value(i).rem_euclid(entry.offsets.len() as i64);
+        Slot { buffer: buffer.buffer, number: number as u32 }
+    }
+
     /// The bytes of a slot of a buffer.
     pub(super) fn interval(&self, rank: usize, buffer: BufferRef, i: u64) -> Interval {
         let entry = &self.plan.programs[self.ranks[rank].program].buffers[buffer.buffer];
@@ -220,20 +229,28 @@ impl<'a> Machine<'a> {
         Interval::new(entry.offsets[slot as usize], bytes(&entry.ty).expect("rule P2 bounds the size"))
     }
 
-    /// The value in the bytes of a buffer; rule P21.
-    pub(super) fn read(&mut self, rank: usize, buffer: BufferRef, interval: Interval, place: InstrPlace) -> Term {
+    /// The value in the bytes of a buffer, read as `buffer` in trip `i`; rule P21.
+    pub(super) fn read(
+        &mut self,
+        rank: usize,
+        (buffer, i): (BufferRef, u64),
+        interval: Interval,
+        place: InstrPlace,
+    ) -> Term {
         if interval.is_empty() {
             return Term::EMPTY;
         }
         let missing = match self.ranks[rank].memory.read(interval) {
-            Ok(term) => return term,
-            Err(missing) => missing,
+            Ok((term, slot)) if slot == self.slot(rank, buffer, i) => return term,
+            Ok((_, slot)) => Err(slot),
+            Err(missing) => Ok(missing),
         };
         let Interval { start, end } = interval;
         let name = &self.plan.programs[self.ranks[rank].program].buffers[buffer.buffer].name;
         let found = match missing {
-            Missing::Undefined => "undefined bytes".to_owned(),
-            Missing::Other(other) => format!("a value at {} to {}", other.start, other.end),
+            Ok(Missing::Undefined) => "undefined bytes".to_owned(),
+            Ok(Missing::Other(other)) => format!("a value at {} to {}", other.start, other.end),
+            Err(Slot { buffer, number }) => format!("what was written there as slot {number} of {buffer}"),
         };
         let message = format!("expected a value in {buffer} `{name}` ({start} to {end}), found {found}");
         self.errors.push(PlanRule::Reads, PlanPlace::Instr(place), message);
@@ -248,7 +265,7 @@ impl<'a> Machine<'a> {
         draw: (i64, u64),
         (step, epoch, start): (Step<'_>, Epoch, &Clock),
     ) {
-        let actuals = args.iter().map(|&arg| self.interval(rank, arg, step.i).start).collect();
+        let actuals = args.iter().map(|&arg| self.slot(rank, arg, step.i)).collect();
         let placement = Placement { program: self.ranks[rank].program, segment, frame, actuals };
         let linked = self.link(placement, step.place);
         for &interval in &linked.reads {
@@ -261,15 +278,15 @@ impl<'a> Machine<'a> {
         values.clear();
         values.resize(linked.values, Term::UNKNOWN);
         for &(formal, interval) in &linked.inputs {
-            values[formal] = self.read(rank, args[formal], interval, step.place);
+            values[formal] = self.read(rank, (args[formal], step.i), interval, step.place);
         }
         self.evaluate(&linked, &mut values, draw, step.place);
         let memory = &mut self.ranks[rank].memory;
         for &interval in &linked.writes {
             memory.erase(interval);
         }
-        for &(interval, value) in &linked.results {
-            memory.write(interval, values[value]);
+        for &(interval, value, slot) in &linked.results {
+            memory.write(interval, (values[value], slot));
         }
         self.values = values;
     }
@@ -317,8 +334,9 @@ impl<'a> Machine<'a> {
         if let Some(linked) = self.linked.get(&placement) {
             return Rc::clone(linked);
         }
-        let frame = &self.plan.programs[placement.program].frames[placement.frame];
-        let linked = link::link(self.plan, placement.segment, &placement.actuals, &frame.offsets, &self.signatures);
+        let program = &self.plan.programs[placement.program];
+        let locals = &program.frames[placement.frame].offsets;
+        let linked = link::link(self.plan, program, placement.segment, &placement.actuals, locals, &self.signatures);
         for (position, rule, message) in &linked.faults {
             let at = PlanPlace::InstrKernel(place, placement.segment, *position);
             self.errors.push(*rule, at, message.clone());

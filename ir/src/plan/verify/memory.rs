@@ -1,6 +1,7 @@
 //! The bytes of a rank: which value lies where, and who touched what last.
 
 use super::clock::{Clock, Epoch};
+use crate::plan::BufferId;
 use std::collections::BTreeMap;
 
 /// Bytes of an arena from `start` to before `end`.
@@ -22,6 +23,13 @@ impl Interval {
     pub(super) fn overlaps(self, other: Self) -> bool {
         self.start < other.end && other.start < self.end && !self.is_empty() && !other.is_empty()
     }
+}
+
+/// A slot of a buffer: the name under which bytes are written and read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Slot {
+    pub(super) buffer: BufferId,
+    pub(super) number: u32,
 }
 
 /// Joins intervals that overlap or touch; leaves out empty ones.

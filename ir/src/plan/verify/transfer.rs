@@ -32,6 +32,8 @@ struct Posted {
     stream: usize,
     side: Side,
     buffer: BufferRef,
+    /// The loop's counter.
+    i: u64,
     interval: Interval,
     start: Clock,
     epoch: Epoch,
@@ -85,7 +87,7 @@ impl Machine<'_> {
                 return;
             }
             let start = start.clone();
-            let posted = Posted { rank, stream, side, buffer, interval, start, epoch, place: step.place };
+            let posted = Posted { rank, stream, side, buffer, i: step.i, interval, start, epoch, place: step.place };
             waiting.last[member] = Some(epoch);
             waiting.posted[member] = Some(posted);
             if waiting.posted.iter().all(Option::is_some) {
@@ -138,7 +140,7 @@ impl Machine<'_> {
                 Side::Broadcast { root } => root as usize == member,
             };
             values.push(if reads {
-                self.read(side.rank, side.buffer, side.interval, side.place)
+                self.read(side.rank, (side.buffer, side.i), side.interval, side.place)
             } else {
                 Term::UNKNOWN
             });
@@ -152,7 +154,8 @@ impl Machine<'_> {
             };
             self.access(side.rank, side.interval, write, side.epoch, &after, side.place);
             if write && !side.interval.is_empty() {
-                self.ranks[side.rank].memory.write(side.interval, moved);
+                let slot = self.slot(side.rank, side.buffer, side.i);
+                self.ranks[side.rank].memory.write(side.interval, (moved, slot));
             }
         }
         for side in &sides {
