@@ -4,14 +4,15 @@
 
 mod emit;
 mod host;
-mod run;
 mod request;
+mod run;
 
 pub use emit::{EMIT_CODES, plan_to_json, plan_to_protobuf, read_plan, summary_to_json, write_files};
 pub use host::{Context, Fault, InterpretError, Tensor, interpret};
-pub use run::{
-    Batches, Corpora, Interleaving, Job, JobOptions, RunError, StepReport, TokenWidth, TrainOptions, WeightLoader, train,
-};
 pub use request::{
     KubernetesOptions, PlacementRequest, REQUEST_CODES, RequestGroup, SlurmOptions, kubernetes_manifest, slurm_script,
+};
+pub use run::{
+    Batches, Corpora, Interleaving, Job, JobOptions, RunError, StepReport, TokenWidth, TrainOptions, WeightLoader,
+    train,
 };
