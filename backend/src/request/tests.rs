@@ -7,7 +7,7 @@ use trainc_ir::id::Table;
 use trainc_ir::plan::{Digests, FORMAT, Header, Locality, PlacementGroup, Plan, Prediction};
 use trainc_ir::{Cluster, Diagnostics};
 
-const MIXED: &str = include_str!("../../../testdata/clusters/mixed.toml");
+const MIXED: &str = include_str!("../../../testdata/clusters/two-nodes.toml");
 
 /// Two groups whose names and labels are as awkward as they may be, one of a type without a product label.
 const AWKWARD: &str = r#"

@@ -5,7 +5,7 @@ use crate::diag::{Diagnostic, Diagnostics, Place};
 use crate::ty::DType;
 use std::path::{Path, PathBuf};
 
-const MIXED: &str = include_str!("../../../testdata/clusters/mixed.toml");
+const MIXED: &str = include_str!("../../../testdata/clusters/two-nodes.toml");
 const EVERYTHING: &str = include_str!("../../../testdata/clusters/everything.toml");
 
 const GUIDE: &str = include_str!("../../../docs/cluster.md");
