@@ -106,7 +106,7 @@ fn batch(training: &TrainingGraph) -> (u64, u64) {
     let mut data = training.step.inputs.iter().filter(|i| i.role == InputRole::Data).map(|i| training.step.ty(i.value));
     let samples = data.clone().next().and_then(|ty| ty.shape.first().copied()).unwrap_or(1);
     let integers = data.find(|ty| matches!(ty.dtype, DType::I64 | DType::I32) && ty.rank() >= 2);
-    (samples, integers.map_or(samples, |ty| ty.elements()))
+    (samples, integers.map_or(samples, trainc_ir::Type::elements))
 }
 
 fn block_classes(facts: &Facts<'_>, profiles: &[UnitProfile]) -> Vec<BlockClass> {

@@ -119,10 +119,10 @@ fn update_nodes(training: &TrainingGraph, outputs: &[ValueId], given: &BTreeMap<
         if given.contains_key(&value) {
             continue;
         }
-        if let Some(node) = graph.producer(value) {
-            if nodes.insert(node) {
-                pending.extend(&graph.nodes[node].inputs);
-            }
+        if let Some(node) = graph.producer(value)
+            && nodes.insert(node)
+        {
+            pending.extend(&graph.nodes[node].inputs);
         }
     }
     nodes.into_iter().collect()
@@ -143,10 +143,10 @@ fn update(
         let key = if input.name == "count" { named("loss_count") } else { named(&input.name) };
         given.insert(input.value, key);
     }
-    if let Some(own) = reduced_into {
-        if let Some(total) = total_of(training, facts, id, n_contributions) {
-            given.insert(total, named(&sum_name(facts, id, own)));
-        }
+    if let Some(own) = reduced_into
+        && let Some(total) = total_of(training, facts, id, n_contributions)
+    {
+        given.insert(total, named(&sum_name(facts, id, own)));
     }
     let node = graph.output(name).and_then(|o| graph.producer(o.value));
     let outputs: Vec<_> = graph.outputs.iter().filter(|o| graph.producer(o.value) == node).collect();
