@@ -1,7 +1,7 @@
 //! Mutants of plans that the planner makes: each is rejected, or computes the same as the plan, whatever the
 //! order. Two judges run what is accepted: an interpreter on pseudo-random functions, and the host device on numbers.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test that cannot go on fails, and says what it tried")]
 
 #[path = "../../../ir/tests/plan_verify/interpreter.rs"]
 mod interpreter;
@@ -96,8 +96,11 @@ impl Batches for Tokens {
     }
 }
 
-/// Everything that lasts after two steps on the host device, with the losses.
-fn executed(plan: &Plan, interleaving: Interleaving) -> Result<(Vec<f64>, BTreeMap<String, Vec<u8>>), String> {
+/// The losses of two steps, and by name everything that lasts after them.
+type Lasting = (Vec<f64>, BTreeMap<String, Vec<u8>>);
+
+/// Runs two steps on the host device.
+fn executed(plan: &Plan, interleaving: Interleaving) -> Result<Lasting, String> {
     let mut load = |parameter: &trainc_ir::plan::PlanParameter| {
         let seed = parameter.name.bytes().fold(7u64, |seed, byte| seed.wrapping_mul(31).wrapping_add(u64::from(byte)));
         let mut random = Random64(seed);
