@@ -192,10 +192,10 @@ mod tests {
         let mut graph = graph();
         driver.start(&mut graph).unwrap();
         let errors = driver.pass(&Breaker, &mut graph, &mut Vec::new()).unwrap_err();
-        assert_eq!(errors[0].code, crate::verifying::BROKEN_PASS);
+        assert_eq!(errors[0].code, verifying::BROKEN_PASS);
         assert!(errors[0].message.contains("`breaker`"), "{}", errors[0]);
         let errors = driver.start(&mut graph).unwrap_err();
-        assert_eq!(errors[0].code, crate::verifying::BROKEN_INPUT);
+        assert_eq!(errors[0].code, verifying::BROKEN_INPUT);
     }
 
     #[test]
