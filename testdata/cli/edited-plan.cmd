@@ -17,14 +17,20 @@ $ replace out/plan.json '"kind": "saved", "offsets": [' '"kind": "saved", "offse
 exit 0
 $ trainc verify out --quiet
 exit 1
-err| error[E0750]: plan rule P21 is broken: expected a value in b39 `grad.lm_head.weight.0` (0 to 49152), found a value at 64 to 3136
-err|  --> rank r0, program p0, item 8, instr 9 (i=0): here
+err| error[E0750]: plan rule P21 is broken: expected a value in b36 `grad.lm_head.weight.0` (0 to 49152), found a value at 64 to 3136
+err|  --> rank r0, program p0, item 8, instr 8 (i=0): here
 err|
-err| error[E0750]: plan rule P21 is broken: expected a value in b39 `grad.lm_head.weight.0` (0 to 49152), found a value at 64 to 3136
-err|  --> rank r0, program p0, item 8, instr 9 (i=2): here
+err| error[E0750]: plan rule P21 is broken: expected a value in b0[i] `v56` (1229568 to 1232640), found what was written there as slot 0 of b35
+err|  --> rank r0, program p0, item 8, instr 7 (i=1): here
+err|
+err| error[E0750]: plan rule P21 is broken: expected a value in b0[i] `v56` (1210880 to 1213952), found undefined bytes
+err|  --> rank r0, program p0, item 8, instr 7 (i=2): here
+err|
+err| error[E0750]: plan rule P21 is broken: expected a value in b36 `grad.lm_head.weight.0` (0 to 49152), found a value at 64 to 3136
+err|  --> rank r0, program p0, item 8, instr 8 (i=2): here
 err|
 err| error[E0750]: plan rule P21 is broken: expected a value in b0[3] `v56` (64 to 3136), found a value at 0 to 49152
-err|  --> rank r0, program p0, item 12: here
+err|  --> rank r0, program p0, item 11: here
 err|
 $ copy good.json out/plan.json
 exit 0
@@ -41,7 +47,7 @@ $ replace out/plan.json '"op": "gather"' '"op": "gathre"'
 exit 0
 $ trainc verify out --quiet
 exit 1
-err| error[E0704]: cannot read the plan `out/plan.json`: at `kernels[0]`, line 30, column 107: unknown operator `gathre`
+err| error[E0704]: cannot read the plan `out/plan.json`: at `kernels[0]`, line 31, column 107: unknown operator `gathre`
 err|   = help: compile the model again; a plan is not meant to be edited by hand
 err|
 $ copy good.json out/plan.json
