@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::num::NonZeroU32;
 use std::ops::{Index, IndexMut};
 
-/// A dense, typed index. Implemented by the [`id!`](crate::id) macro only.
+/// A dense, typed index. Implemented by the [`id!`](macro@crate::id) macro only.
 pub trait Id: Copy + Eq + Ord + fmt::Debug {
     /// The id of the entity at position `index`.
     ///

@@ -46,7 +46,7 @@ rules! {
     V15 = "only weight gradients read weight gradients",
     V16 = "the parameters are the step's inputs of that role, in their order",
     V17 = "contributions have their parameter's type, and their users read the parameter, in the order of use",
-    V18 = "the step gives out loss_sum, loss_count, all contributions as grad.<parameter>.<k>, and updated buffers",
+    V18 = "the step gives out loss_sum, loss_count, all contributions as `grad.<parameter>.<k>`, and updated buffers",
     V19 = "the update takes trained parameters, their gradient sums and states, and the scalars lr, step and count",
     V20 = "the update gives out every parameter and state that it takes, updated, and nothing else",
     V21 = "every node of the update belongs to exactly one parameter",
