@@ -4,6 +4,7 @@ use super::assemble::{Assembled, assemble};
 use super::crossing::StageUnits;
 use super::facts::Facts;
 use super::profile::UnitProfile;
+use std::collections::BTreeSet;
 use trainc_ir::id::{Id, Table};
 use trainc_ir::plan::{
     BlockClass, Breakdown, BufferKind, FORMAT, GroupId, Header, Locality, PlacementGroup, Plan, Prediction, ProgramId,
@@ -70,15 +71,15 @@ pub(crate) fn build(
     }
 }
 
-/// The placement groups in the order of the cluster's, and the one of each stage.
+/// The placement groups in the order of their first ranks, and the one of each stage. Where the ranks of a group are
+/// neighbours, as they mostly are, the processes of a job are then numbered as the ranks.
 fn groups(cluster: &Cluster, placed: &[PlacedStage]) -> (Table<GroupId, PlacementGroup>, Vec<GroupId>) {
     let mut groups = Table::new();
     let mut group_of = vec![GroupId::from_index(0); placed.len()];
-    for (id, group) in cluster.groups.iter() {
+    let mut seen = BTreeSet::new();
+    for id in placed.iter().map(|p| p.group).filter(|&group| seen.insert(group)) {
+        let group = &cluster.groups[id];
         let members: Vec<usize> = (0..placed.len()).filter(|&i| placed[i].group == id).collect();
-        if members.is_empty() {
-            continue;
-        }
         let count = members.len() as u32;
         let name = group.name.clone();
         let locality = locality(count, group.nodes, group.gpus_per_node);

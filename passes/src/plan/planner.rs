@@ -5,11 +5,15 @@ use super::build::{PlacedStage, build};
 use super::crossing::StageUnits;
 use super::facts::Facts;
 use super::measure::profiles;
-use super::partition::{Infeasible, Partition, PartitionOptions, RecomputePolicy, StageChoice, Stages, partition};
+use super::partition::{
+    Infeasible, Lost, Partition, PartitionOptions, RecomputePolicy, RunnerUp, StageChoice, StageCosts, Stages,
+    partition,
+};
 use super::profile::UnitProfile;
 use super::simulate::{RecomputeTime, simulate};
+use std::collections::BTreeMap;
 use trainc_ir::plan::{Header, Plan, RecomputePrediction};
-use trainc_ir::{Cluster, TrainingGraph};
+use trainc_ir::{Cluster, NodeGroup, NodeGroupId, TrainingGraph};
 
 /// What the user decides about a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +65,7 @@ pub fn plan(
     };
     let mut round = 0;
     loop {
-        let partition = partition(&units, cluster, &request)?;
+        let partition = divide(&units, cluster, &request)?;
         let mut plan = build(&facts, &units, cluster, &placed(&partition), options.micro_batches, header.clone());
         let ranks = &plan.prediction.ranks;
         let excess: Vec<u64> = ranks.iter().map(|r| r.device_bytes.saturating_sub(r.capacity_bytes)).collect();
@@ -76,6 +80,52 @@ pub fn plan(
         }
         round = (round + 1).min(MAX_SHIFT);
     }
+}
+
+/// The division into stages. Where their number is free and one GPU holds the whole model, more are taken only while each
+/// does at least four fifths of what one alone would do: a small model gains little time from many GPUs, and wastes them.
+fn divide(units: &[UnitProfile], cluster: &Cluster, request: &PartitionOptions) -> Result<Partition, Infeasible> {
+    let best = partition(units, cluster, request)?;
+    if matches!(request.stages, Stages::Forced(_)) || best.stages.len() == 1 || !fits_alone(units, cluster, request) {
+        return Ok(best);
+    }
+    let up_to = |max: u32| {
+        let stages = Stages::Best { max };
+        partition(units, cluster, &PartitionOptions { stages, ..request.clone() })
+    };
+    let alone = up_to(1)?;
+    let productive =
+        |p: &Partition| 5 * u128::from(alone.step_ps) >= 4 * p.stages.len() as u128 * u128::from(p.step_ps);
+    // No division is faster than the best, so that none of more stages than this is productive.
+    let most = 5 * u128::from(alone.step_ps) / (4 * u128::from(best.step_ps)).max(1);
+    let most = u32::try_from(most).unwrap_or(u32::MAX);
+    let mut rejected = Vec::new();
+    let mut found = best;
+    while !productive(&found) {
+        let n_stages = found.stages.len();
+        rejected.push(RunnerUp { n_stages, gpus: gpus(&found), lost: Lost::Unproductive { step_ps: found.step_ps } });
+        found = up_to((n_stages as u32 - 1).min(most).max(1))?;
+    }
+    rejected.append(&mut found.runner_ups);
+    Ok(Partition { runner_ups: rejected, ..found })
+}
+
+/// Whether a GPU of some group holds all units.
+fn fits_alone(units: &[UnitProfile], cluster: &Cluster, request: &PartitionOptions) -> bool {
+    let costs = StageCosts::new(units, cluster, request);
+    let limit =
+        |group: &NodeGroup| group.arena_budget(request.n_library_streams, &[]).saturating_sub(request.reduction(0));
+    let mut usable = cluster.groups.iter().filter(|(_, group)| group.gpu.cuda || !request.cuda_only);
+    usable.any(|(id, group)| costs.frontier(0..units.len(), id, 1).iter().any(|point| point.bytes <= limit(group)))
+}
+
+/// GPUs of each group that a division takes.
+fn gpus(partition: &Partition) -> Vec<(NodeGroupId, u32)> {
+    let mut counts = BTreeMap::new();
+    for stage in &partition.stages {
+        *counts.entry(stage.group).or_insert(0) += 1;
+    }
+    counts.into_iter().collect()
 }
 
 /// The stages of a division with what they recompute.

@@ -4,6 +4,8 @@ use super::build::{PlacedStage, build};
 use super::crossing::StageUnits;
 use super::facts::Facts;
 use super::measure::profiles;
+use super::partition::{RecomputePolicy, Stages};
+use super::planner::{PlanOptions, plan as plan_for};
 use crate::pass::PassEvent;
 use crate::pipeline::{Lowering, TrainingOptions, lower_to_training};
 use trainc_ir::id::Id;
@@ -91,4 +93,15 @@ fn arenas_are_within_two_percent_of_the_liveness_bound() {
             }
         }
     }
+}
+
+#[test]
+fn a_toy_model_gets_one_gpu_unless_more_are_asked_for() {
+    let training = language_model(4, 8);
+    let of = |stages| {
+        let options = PlanOptions { micro_batches: 4, stages, recompute: RecomputePolicy::Fit };
+        plan_for(&training, &cluster(), &options, &header()).unwrap().plan.ranks.len()
+    };
+    assert_eq!(of(Stages::Best { max: u32::MAX }), 1);
+    assert_eq!(of(Stages::Forced(3)), 3);
 }

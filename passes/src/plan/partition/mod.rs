@@ -139,6 +139,11 @@ pub enum Lost {
         /// Its predicted step time, or a lower bound of it where no GPUs are named.
         step_ps: u64,
     },
+    /// Its step takes less time, but its GPUs would idle too much for what they add.
+    Unproductive {
+        /// Its predicted step time.
+        step_ps: u64,
+    },
     /// Its step takes as long, and it has more GPUs or later groups.
     Equal,
     /// At best a stage lacks this many bytes.
