@@ -44,6 +44,11 @@ impl OnnxModel {
         Ok(Self { name, digest, model: index_model(raw)?, bindings })
     }
 
+    /// Whether the model has an initializer of this name.
+    pub fn has_weight(&self, name: &str) -> bool {
+        self.model.graph.initializers.contains_key(name)
+    }
+
     /// The tensor that a parameter or buffer of the lowered graph starts from; its bytes are read when asked for.
     ///
     /// # Errors

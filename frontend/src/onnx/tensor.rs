@@ -9,7 +9,7 @@ use onnx_protobuf::tensor_proto::DataLocation;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use trainc_ir::{DType, Diagnostic, Place, Type};
 
@@ -77,6 +77,12 @@ impl Weight {
         !matches!(self.source, Source::Absent)
     }
 
+    /// The file that should hold its bytes, where there is no such file: models are passed on without their weights.
+    pub fn missing_file(&self) -> Option<PathBuf> {
+        let Source::External { location, offset: _, length: _ } = &self.source else { return None };
+        self.external_path(location).ok().filter(|path| path.try_exists().is_ok_and(|exists| !exists))
+    }
+
     /// The elements as little-endian bytes of the IR's element type, row-major.
     pub fn read_bytes(&self) -> Result<Vec<u8>, Diagnostic> {
         let bytes = match &self.source {
@@ -132,7 +138,8 @@ impl Weight {
         Ok(bytes)
     }
 
-    fn read_external(&self, location: &str, offset: u64, length: Option<u64>) -> Result<Vec<u8>, Diagnostic> {
+    /// Where a data file is, which must be below the model's folder.
+    fn external_path(&self, location: &str) -> Result<PathBuf, Diagnostic> {
         let name = &self.name;
         let relative = Path::new(location);
         let inside = relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
@@ -142,7 +149,12 @@ impl Weight {
             return Err(tensor_error(code::EXTERNAL_PATH, name, message)
                 .with_help("save the model again with its data file beside it"));
         }
-        let path = self.file.folder().join(relative);
+        Ok(self.file.folder().join(relative))
+    }
+
+    fn read_external(&self, location: &str, offset: u64, length: Option<u64>) -> Result<Vec<u8>, Diagnostic> {
+        let name = &self.name;
+        let path = self.external_path(location)?;
         let expected = self.ty.bytes();
         if length.is_some_and(|length| length != expected) {
             return Err(self.wrong_length(length.unwrap_or_default()));
@@ -252,7 +264,6 @@ fn tensor_error(code: &'static str, name: &str, message: String) -> Diagnostic {
 mod tests {
     use super::*;
     use onnx_protobuf::StringStringEntryProto;
-    use std::path::PathBuf;
 
     fn weight(proto: &TensorProto) -> Result<Weight, Diagnostic> {
         let file = Arc::new(ModelBytes::from_vec(PathBuf::from("/nonexistent/m.onnx"), Vec::new()));
@@ -293,13 +304,17 @@ mod tests {
             let mut tensor = proto(1, &[2]);
             tensor.data_location = DataLocation::EXTERNAL.into();
             tensor.external_data = vec![entry];
-            weight(&tensor).unwrap().read_bytes().unwrap_err()
+            weight(&tensor).unwrap()
         };
-        let missing = external("m.bin");
+        let absent = external("m.bin");
+        assert_eq!(absent.missing_file().as_deref(), Some(Path::new("/nonexistent/m.bin")));
+        let missing = absent.read_bytes().unwrap_err();
         assert_eq!(missing.code, code::EXTERNAL_DATA);
         assert!(missing.message.contains("/nonexistent/m.bin") && missing.message.contains("`w`"), "{missing}");
         for escape in ["../m.bin", "/etc/passwd", "a/../../b", "", "*/_ORT_MEM_ADDR_/*"] {
-            assert_eq!(external(escape).code, code::EXTERNAL_PATH, "{escape}");
+            let outside = external(escape);
+            assert_eq!(outside.missing_file(), None, "{escape}");
+            assert_eq!(outside.read_bytes().unwrap_err().code, code::EXTERNAL_PATH, "{escape}");
         }
     }
 }
