@@ -193,7 +193,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "BITS", default_value = "16", value_parser = ["16", "32"])]
     pub(crate) token_bits: String,
     /// Learning rate
-    #[arg(long, value_name = "RATE", default_value_t = 1e-3)]
+    #[arg(long, value_name = "RATE", default_value_t = 1e-3, allow_negative_numbers = true)]
     pub(crate) lr: f64,
     /// Seed of the data's order, of dropout, and of weights that the model carries no values for
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -212,7 +212,7 @@ pub(crate) struct RunArgs {
 /// `explain`
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// The code, as in `error[E0117]`; all codes are listed if it is not given
+    /// The code, as in `error[E0117]`, or a rule, as in `P21`; all are listed if it is not given
     #[arg(value_name = "CODE")]
     pub(crate) code: Option<String>,
 }
@@ -221,6 +221,19 @@ impl ModelArgs {
     /// The model file.
     pub(crate) fn path(&self) -> &std::path::Path {
         &self.model
+    }
+
+    /// The options that are given; a plan has its own.
+    pub(crate) fn given(&self) -> Vec<&'static str> {
+        let all = [
+            ("--bind", !self.bind.is_empty()),
+            ("--micro-batches", self.micro_batches.is_some()),
+            ("--global-batch", self.global_batch.is_some()),
+            ("--loss", self.loss.is_some()),
+            ("--optimizer", self.optimizer.is_some()),
+            ("--train", !self.train.is_empty()),
+        ];
+        all.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).collect()
     }
 
     /// As options.

@@ -1,15 +1,19 @@
 //! From a plan file to a plan that is known to compute what its model says.
 
-use crate::failure::{CANNOT_READ, Failure, FailureKind, OTHER_GRAPH, OTHER_MODEL};
-use crate::folder::{find_model, plan_file};
+use crate::failure::{CANNOT_READ, DIFFERENT_PLANS, Failure, FailureKind, OTHER_GRAPH, OTHER_MODEL};
+use crate::folder::{PLAN_JSON, PLAN_PB, find_model, plan_file};
 use crate::header::{graph_digest, model_options};
 use crate::options::ModelOptions;
 use crate::prepare::{Prepared, open_model, prepare};
+use std::collections::BTreeMap;
 use std::path::Path;
 use trainc_backend::read_plan;
 use trainc_frontend::OnnxModel;
-use trainc_ir::plan::{Plan, VerifiedPlan, verify};
+use trainc_ir::plan::{Plan, PlanError, PlanRule, VerifiedPlan, verify};
 use trainc_ir::{Diagnostic, ModelSource, VerifiedTraining};
+
+/// Errors of one rule that are shown: one cause often breaks a rule in many places.
+const SHOWN_PER_RULE: usize = 5;
 
 /// A plan that was checked against its model.
 #[derive(Debug)]
@@ -41,11 +45,45 @@ pub fn check(path: &Path, model: Option<&Path>) -> Result<Checked, Failure> {
     same_graph(&plan, &training)?;
     match verify(&plan, training.graph()) {
         Ok(plan) => Ok(Checked { plan, model, training, options, notes }),
-        Err(errors) => {
-            let diagnostics = errors.iter().map(trainc_ir::plan::PlanError::diagnostic).collect();
-            Err(Failure { kind: FailureKind::Input, diagnostics })
-        }
+        Err(errors) => Err(Failure { kind: FailureKind::Input, diagnostics: broken(&errors) }),
     }
+}
+
+/// Checks that the other plan file of a folder, if it is there, holds this plan too.
+///
+/// # Errors
+/// It cannot be read, or holds another plan.
+pub fn check_twin(path: &Path, plan: &Plan) -> Result<(), Failure> {
+    let twin = path.join(PLAN_PB);
+    if !path.is_dir() || !twin.exists() || read(&twin)? == *plan {
+        return Ok(());
+    }
+    let message = format!("`{}` holds another plan than `{PLAN_JSON}`, which was checked", twin.display());
+    let help = "one of them was changed after the model was compiled: compile it again";
+    Err(Failure::input(Diagnostic::error(DIFFERENT_PLANS, message).with_help(help)))
+}
+
+/// What is said of a plan that breaks rules: of each rule the first few errors, and how many more there are.
+fn broken(errors: &[PlanError]) -> Vec<Diagnostic> {
+    let help = "the plan was changed after it was compiled, or is damaged: compile the model again";
+    let mut diagnostics = Vec::new();
+    let mut counts: BTreeMap<PlanRule, usize> = BTreeMap::new();
+    for error in errors {
+        let count = counts.entry(error.rule).or_default();
+        *count += 1;
+        if *count > SHOWN_PER_RULE {
+            continue;
+        }
+        let mut diagnostic = error.diagnostic().with_help(help);
+        if *count == SHOWN_PER_RULE {
+            let all = errors.iter().filter(|other| other.rule == error.rule).count();
+            if all > SHOWN_PER_RULE {
+                diagnostic = diagnostic.with_note(format!("and {} more of rule {}", all - SHOWN_PER_RULE, error.rule));
+            }
+        }
+        diagnostics.push(diagnostic);
+    }
+    diagnostics
 }
 
 fn same_model(plan: &Plan, model: &OnnxModel, options: &ModelOptions) -> Result<(), Failure> {
@@ -93,4 +131,23 @@ fn read(file: &Path) -> Result<Plan, Failure> {
         Failure::input(Diagnostic::error(CANNOT_READ, message).with_help(help))
     })?;
     Ok(read_plan(&bytes, &file.display().to_string())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trainc_ir::plan::PlanPlace;
+
+    #[test]
+    fn errors_of_one_rule_are_counted_after_the_first_few() {
+        let error = |rule, n: usize| PlanError { rule, at: PlanPlace::Plan, message: n.to_string() };
+        let mut errors: Vec<PlanError> = (0..SHOWN_PER_RULE + 3).map(|n| error(PlanRule::Reads, n)).collect();
+        errors.push(error(PlanRule::Losses, 0));
+        let diagnostics = broken(&errors);
+        assert_eq!(diagnostics.len(), SHOWN_PER_RULE + 1);
+        let notes: Vec<&[String]> = diagnostics.iter().map(|diagnostic| diagnostic.notes.as_slice()).collect();
+        assert_eq!(notes[SHOWN_PER_RULE - 1], ["and 3 more of rule P21"]);
+        assert!(notes.iter().enumerate().all(|(i, notes)| notes.is_empty() || i == SHOWN_PER_RULE - 1), "{notes:?}");
+        assert!(broken(&errors[..SHOWN_PER_RULE]).iter().all(|diagnostic| diagnostic.notes.is_empty()));
+    }
 }

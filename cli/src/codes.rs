@@ -5,9 +5,9 @@ use crate::infeasible::PLAN_CODES;
 use std::collections::BTreeMap;
 use trainc_backend::{EMIT_CODES, REQUEST_CODES};
 use trainc_frontend::ONNX_CODES;
-use trainc_ir::CLUSTER_CODES;
-use trainc_ir::plan::PlanError;
+use trainc_ir::plan::{PlanError, PlanRule};
 use trainc_ir::text::TEXT_CODES;
+use trainc_ir::{CLUSTER_CODES, Rule};
 use trainc_passes::transform::TRANSFORM_CODES;
 
 /// The codes in ascending order of their numbers.
@@ -27,9 +27,25 @@ pub fn codes() -> Vec<(&'static str, &'static str)> {
     all.into_iter().map(|((_, code), meaning)| (code, meaning)).collect()
 }
 
+/// The rules of the verifiers of graphs (`V06`) and plans (`P21`), with what they demand.
+pub fn rules() -> Vec<(String, &'static str)> {
+    let graphs = Rule::ALL.iter().map(|rule| (rule.to_string(), rule.meaning()));
+    graphs.chain(PlanRule::ALL.iter().map(|(rule, meaning)| (rule.to_string(), *meaning))).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::codes;
+    use super::{codes, rules};
+
+    #[test]
+    fn no_rule_is_named_like_another_rule_or_a_code() {
+        let mut names: Vec<String> = rules().into_iter().map(|(name, _)| name).collect();
+        names.extend(codes().into_iter().map(|(name, _)| name.to_owned()));
+        let all = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
 
     #[test]
     fn codes_have_one_meaning_each() {

@@ -1,6 +1,6 @@
 //! From a model and a cluster to a plan and the files that go with it.
 
-use crate::failure::{CANNOT_READ, CANNOT_WRITE, Failure, FailureKind};
+use crate::failure::{BAD_OPTION, CANNOT_READ, CANNOT_WRITE, Failure, FailureKind};
 use crate::folder::{KUBERNETES, MODEL_PATH, PLAN_JSON, PLAN_PB, SLURM, SUMMARY, model_path};
 use crate::header::header;
 use crate::infeasible;
@@ -52,6 +52,7 @@ pub fn compile(options: &CompileOptions) -> Result<Compiled, Failure> {
 /// # Errors
 /// As [`compile`].
 pub fn compile_with(options: &CompileOptions, observer: &mut dyn FnMut(Progress<'_>)) -> Result<Compiled, Failure> {
+    let stages = stages(options.stages)?;
     let (cluster, cluster_text) = read_cluster(options)?;
     let prepared = prepare(&options.model, &mut |event| observer(Progress::Pass(event)))?;
     let Prepared { model, training, micro_batches, micro_batch, notes } = &prepared;
@@ -59,7 +60,7 @@ pub fn compile_with(options: &CompileOptions, observer: &mut dyn FnMut(Progress<
     let header = header(options, (model.name(), model.digest()), (&cluster.name, &cluster_text), graph, *micro_batch);
     let plan_options = PlanOptions {
         micro_batches: *micro_batches,
-        stages: stages(options.stages),
+        stages,
         recompute: match options.recompute {
             Recompute::None => RecomputePolicy::None,
             Recompute::Full => RecomputePolicy::Full,
@@ -80,10 +81,16 @@ fn broken(error: &PlanError) -> Diagnostic {
 }
 
 /// The planner's form of `--pp`: without it up to as many stages as there are GPUs.
-pub(crate) fn stages(forced: Option<u64>) -> Stages {
-    match forced {
-        Some(n) => Stages::Forced(u32::try_from(n).unwrap_or(u32::MAX)),
-        None => Stages::Best { max: u32::MAX },
+fn stages(forced: Option<u64>) -> Result<Stages, Failure> {
+    let refuse = |message: String| {
+        let help = "give a number from 1 to the GPUs of the cluster, or leave out --pp to have the fastest taken";
+        Err(Failure::usage(Diagnostic::error(BAD_OPTION, message).with_help(help)))
+    };
+    match forced.map(|n| (n, u32::try_from(n))) {
+        Some((_, Ok(0))) => refuse("a pipeline of 0 stages holds no model".to_owned()),
+        Some((_, Ok(n))) => Ok(Stages::Forced(n)),
+        Some((n, Err(_))) => refuse(format!("a pipeline of {n} stages needs more GPUs than there can be")),
+        None => Ok(Stages::Best { max: u32::MAX }),
     }
 }
 

@@ -26,8 +26,13 @@ pub const BAD_HEADER: &str = "E1010";
 /// A bug.
 pub const INTERNAL_ERROR: &str = "E1011";
 
+/// Weights that are initialized because their file is not there.
+pub const MISSING_WEIGHTS: &str = "N1012";
+/// The plan files of a folder hold different plans.
+pub const DIFFERENT_PLANS: &str = "E1013";
+
 /// Every code of this crate with its meaning in one line, in order.
-pub const COMMAND_CODES: [(&str, &str); 11] = [
+pub const COMMAND_CODES: [(&str, &str); 13] = [
     (CANNOT_READ, "a file cannot be read: check the path and its permissions"),
     (CANNOT_WRITE, "the output folder cannot be written: check the path and its permissions"),
     (BAD_OPTION, "the value of an option cannot be read: the message says what is expected"),
@@ -39,6 +44,11 @@ pub const COMMAND_CODES: [(&str, &str); 11] = [
     (UNKNOWN_CODE, "no diagnostic has this code: `trainc explain` lists all of them"),
     (BAD_HEADER, "the header of a plan holds an option that cannot be read: compile the model again"),
     (INTERNAL_ERROR, "trainc came to a state that should not exist: a bug that is worth a report"),
+    (
+        MISSING_WEIGHTS,
+        "the file that should hold weights of the model is not there: they are drawn with the seed instead",
+    ),
+    (DIFFERENT_PLANS, "plan.json and plan.pb of a folder hold different plans: compile the model again"),
 ];
 
 /// What kind of failure it is, which decides the exit code.

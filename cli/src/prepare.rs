@@ -7,6 +7,10 @@ use trainc_frontend::{Bindings, OnnxModel};
 use trainc_ir::{Diagnostic, Graph, InputRole, Lowered, ModelSource, VerifiedTraining, verify_training};
 use trainc_passes::{Lowering, PassEvent, StopAfter, TrainingOptions, lower_to_training, passes};
 
+/// Micro-batches that a step may have. The verifier walks every one of them on every rank, so that the time to compile
+/// grows with their number, while the share of time in which a pipeline is not full is below a percent long before.
+pub const MAX_MICRO_BATCHES: u64 = 8192;
+
 /// A model with its training graph.
 #[derive(Debug)]
 pub struct Prepared {
@@ -67,13 +71,19 @@ pub fn prepare_until(
 ) -> Result<Forward, Failure> {
     let chosen = training_options(options)?;
     let stop = StopAfter::parse(stop_after);
-    if let StopAfter::Name(name) = &stop {
-        known_pass(name)?;
+    match &stop {
+        StopAfter::Name(name) => known_pass(name)?,
+        StopAfter::Count(count) if *count > steps().len() => {
+            let message = format!("there is no pass {count}: there are {}", steps().len());
+            let help = format!("the passes are, from 1, `{}`; 0 is the graph as it was read", steps().join("`, `"));
+            return Err(Failure::usage(Diagnostic::error(UNKNOWN_PASS, message).with_help(help)));
+        }
+        StopAfter::Count(_) => {}
     }
     let Opened { model: _, graph, micro_batches: _, micro_batch: _, mut notes } = open(options)?;
     match lower_to_training(graph, &chosen, Some(stop), observer, &mut notes)? {
         Lowering::Stopped { after, graph } => Ok(Forward { after: Some(after), graph, notes }),
-        Lowering::Done(training) => Ok(Forward { after: Some("optimizer"), graph: training.step, notes }),
+        Lowering::Done(training) => Ok(Forward { after: Some("optimizer"), graph: training.update, notes }),
     }
 }
 
@@ -132,6 +142,7 @@ fn open(options: &ModelOptions) -> Result<Opened, Failure> {
         (Some(count), Some(global)) => (Some(count), Some(global / count)),
         (count, _) => (count, None),
     };
+    micro_batches.map_or(Ok(()), few_enough)?;
     let Lowered { graph, diagnostics } = model.lower(micro_batch)?;
     let batch = batch_of(&graph);
     let micro_batches = match (micro_batches, options.global_batch) {
@@ -147,10 +158,20 @@ fn open(options: &ModelOptions) -> Result<Opened, Failure> {
             global / size
         }
     };
+    few_enough(micro_batches)?;
     if let Some(size) = micro_batch {
         check_size(options, batch, size)?;
     }
     Ok(Opened { model, graph, micro_batches, micro_batch, notes: diagnostics })
+}
+
+fn few_enough(micro_batches: u64) -> Result<(), Failure> {
+    if micro_batches <= MAX_MICRO_BATCHES {
+        return Ok(());
+    }
+    let message = format!("a step of {micro_batches} micro-batches is too long: expected at most {MAX_MICRO_BATCHES}");
+    let help = "make the micro-batches larger: bind a larger batch, or give fewer --micro-batches with --global-batch";
+    Err(Failure::usage(Diagnostic::error(BAD_OPTION, message).with_help(help)))
 }
 
 /// Opens a model with the bindings of the options.

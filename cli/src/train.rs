@@ -1,7 +1,8 @@
 //! Runs a checked plan on this machine.
 
 use crate::check::Checked;
-use crate::failure::{CANNOT_READ, Failure, FailureKind, RUN_FAILED};
+use crate::failure::{CANNOT_READ, Failure, FailureKind, MISSING_WEIGHTS, RUN_FAILED};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use trainc_backend::{Corpora, Job, JobOptions, RunError, StepReport, TokenWidth, TrainOptions, train};
 use trainc_frontend::OnnxModel;
@@ -28,17 +29,31 @@ pub struct RunOptions {
 pub struct Finished {
     /// For each rank one past the highest byte of its arena that was touched.
     pub touched_bytes: Vec<u64>,
-    /// How many weights came from the model, and how many were initialized.
+    /// Where the weights came from.
     pub weights: Weights,
 }
 
 /// Where the weights of a run come from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Weights {
-    /// From the model.
+    /// How many from the model.
     pub loaded: usize,
-    /// From the seed.
+    /// How many from the seed.
     pub initialized: usize,
+    /// Files that should hold weights of the model but are not there; those weights are initialized.
+    pub missing_files: BTreeSet<PathBuf>,
+}
+
+impl Weights {
+    /// What there is to say about files that are not there.
+    pub fn notes(&self) -> Vec<Diagnostic> {
+        let note = |file: &PathBuf| {
+            let message = format!("the weights in `{}` are initialized: the file is not there", file.display());
+            Diagnostic::note(MISSING_WEIGHTS, message)
+                .with_help("put the file beside the model to start from its weights")
+        };
+        self.missing_files.iter().map(note).collect()
+    }
 }
 
 /// Runs the steps of a plan. `ready` is told where the weights come from before the first step; `on_step` is told of
@@ -49,7 +64,7 @@ pub struct Weights {
 pub fn run(
     checked: &Checked,
     options: &RunOptions,
-    ready: &mut dyn FnMut(Weights),
+    ready: &mut dyn FnMut(&Weights),
     on_step: &mut dyn FnMut(&StepReport) -> bool,
 ) -> Result<Finished, Failure> {
     let plan = checked.plan.plan();
@@ -57,12 +72,12 @@ pub fn run(
     let mut weights = Weights::default();
     let job_options = JobOptions { seed: options.seed, checked: options.checked };
     let mut load = |parameter: &PlanParameter| {
-        let bytes = load(&checked.model, parameter)?;
+        let bytes = load(&checked.model, parameter, &mut weights.missing_files)?;
         *if bytes.is_some() { &mut weights.loaded } else { &mut weights.initialized } += 1;
         Ok(bytes)
     };
     let mut job = Job::new(plan, job_options, &mut load).map_err(|error| failed(&error))?;
-    ready(weights);
+    ready(&weights);
     let train_options = TrainOptions { steps: options.steps, learning_rate: options.learning_rate };
     train(&mut job, &mut batches, &train_options, on_step).map_err(|error| failed(&error))?;
     Ok(Finished { touched_bytes: job.touched_bytes(), weights })
@@ -81,10 +96,19 @@ fn corpora(plan: &Plan, options: &RunOptions) -> Result<Corpora, Failure> {
     })
 }
 
-/// The bytes of a weight, or `None` where the model carries none.
-fn load(model: &OnnxModel, parameter: &PlanParameter) -> Result<Option<Vec<u8>>, String> {
-    let Ok(weight) = model.weight(&parameter.name) else { return Ok(None) };
-    if !weight.has_data() {
+/// The bytes of a weight, or `None` where the model carries none, or in a file that is not there.
+fn load(
+    model: &OnnxModel,
+    parameter: &PlanParameter,
+    missing_files: &mut BTreeSet<PathBuf>,
+) -> Result<Option<Vec<u8>>, String> {
+    if !model.has_weight(&parameter.name) {
+        return Ok(None);
+    }
+    let weight = model.weight(&parameter.name).map_err(|diagnostic| diagnostic.message)?;
+    let missing_file = weight.missing_file();
+    if !weight.has_data() || missing_file.is_some() {
+        missing_files.extend(missing_file);
         return Ok(None);
     }
     if *weight.ty() != parameter.ty {

@@ -19,18 +19,23 @@ $ trainc verify out --quiet
 exit 1
 err| error[E0750]: plan rule P21 is broken: expected a value in b36 `grad.lm_head.weight.0` (0 to 49152), found a value at 64 to 3136
 err|  --> rank r0, program p0, item 8, instr 8 (i=0): here
+err|   = help: the plan was changed after it was compiled, or is damaged: compile the model again
 err|
 err| error[E0750]: plan rule P21 is broken: expected a value in b0[i] `v56` (1229568 to 1232640), found what was written there as slot 0 of b35
 err|  --> rank r0, program p0, item 8, instr 7 (i=1): here
+err|   = help: the plan was changed after it was compiled, or is damaged: compile the model again
 err|
 err| error[E0750]: plan rule P21 is broken: expected a value in b0[i] `v56` (1210880 to 1213952), found undefined bytes
 err|  --> rank r0, program p0, item 8, instr 7 (i=2): here
+err|   = help: the plan was changed after it was compiled, or is damaged: compile the model again
 err|
 err| error[E0750]: plan rule P21 is broken: expected a value in b36 `grad.lm_head.weight.0` (0 to 49152), found a value at 64 to 3136
 err|  --> rank r0, program p0, item 8, instr 8 (i=2): here
+err|   = help: the plan was changed after it was compiled, or is damaged: compile the model again
 err|
 err| error[E0750]: plan rule P21 is broken: expected a value in b0[3] `v56` (64 to 3136), found a value at 0 to 49152
 err|  --> rank r0, program p0, item 11: here
+err|   = help: the plan was changed after it was compiled, or is damaged: compile the model again
 err|
 $ copy good.json out/plan.json
 exit 0
@@ -40,6 +45,7 @@ $ trainc verify out --quiet
 exit 1
 err| error[E0750]: plan rule P4 is broken: `gather`: expected results (f32[256,2,8]), found (f32[2,8,48])
 err|  --> kernel k0: here
+err|   = help: the plan was changed after it was compiled, or is damaged: compile the model again
 err|
 $ copy good.json out/plan.json
 exit 0

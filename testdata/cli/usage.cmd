@@ -37,7 +37,7 @@ err|
 err| For more information, try '--help'.
 $ trainc explain E9999
 exit 2
-err| error[E1009]: no diagnostic has the code `E9999`
+err| error[E1009]: no diagnostic or rule has the code `E9999`
 err|   = help: `trainc explain` without a code lists all of them
 err|
 $ trainc --version

@@ -21,7 +21,12 @@ pub(crate) fn run(args: &RunArgs, output: Output) -> Result<(), Failure> {
     let bar = bar(args.steps, output);
     let started = Instant::now();
     let mut losses: Option<(f64, f64)> = None;
-    let mut ready = |weights| bar.suspend(|| output.report(&head(&checked, args, weights)));
+    let mut ready = |weights: &Weights| {
+        bar.suspend(|| {
+            output.report(&head(&checked, args, weights));
+            output.diagnostics(&weights.notes());
+        });
+    };
     let mut on_step = |report: &StepReport| {
         let loss = report.loss();
         losses = Some((losses.map_or(loss, |(first, _)| first), loss));
@@ -44,8 +49,8 @@ pub(crate) fn run(args: &RunArgs, output: Output) -> Result<(), Failure> {
 
 fn options(args: &RunArgs) -> Result<RunOptions, Failure> {
     let refuse = |message: &str| Err(Failure::usage(Diagnostic::error(BAD_OPTION, message)));
-    if !(args.lr.is_finite() && args.lr >= 0.0) {
-        return refuse("the learning rate must be a positive number");
+    if !(args.lr.is_finite() && args.lr > 0.0) {
+        return refuse(&format!("the learning rate must be a positive number, found {}", args.lr));
     }
     if let Some(threads) = args.threads {
         // Zero means as many as the machine has cores; the pool is built before anything uses it.
@@ -70,17 +75,22 @@ fn bar(steps: u32, output: Output) -> ProgressBar {
     if let Ok(style) = style { bar.with_style(style) } else { bar }
 }
 
-fn head(checked: &Checked, args: &RunArgs, weights: Weights) -> String {
+fn head(checked: &Checked, args: &RunArgs, weights: &Weights) -> String {
     let plan = checked.plan.plan();
     let data = match &args.data {
         Some(file) => format!("`{}`", file.display()),
         None => format!("a synthetic corpus, seed {}", args.seed),
     };
     let origin = match weights {
-        Weights { loaded, initialized: 0 } => format!("{loaded} weights from the model"),
-        Weights { loaded: 0, initialized } => format!("{initialized} weights initialized, seed {}", args.seed),
-        Weights { loaded, initialized } => {
-            format!("{loaded} weights from the model, {initialized} initialized, seed {}", args.seed)
+        Weights { loaded, initialized: 0, missing_files: _ } => format!("{loaded} weights from the model"),
+        Weights { loaded, initialized, missing_files } => {
+            let files: Vec<String> = missing_files.iter().map(|file| format!("`{}`", file.display())).collect();
+            let why = match files.as_slice() {
+                [] => "the model does not carry them".to_owned(),
+                [file] => format!("the file {file} is not there"),
+                files => format!("the files {} are not there", files.join(", ")),
+            };
+            format!("{loaded} weights from the model, {initialized} initialized (seed {}): {why}", args.seed)
         }
     };
     let ranks = plan.ranks.len();

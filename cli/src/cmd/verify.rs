@@ -2,7 +2,7 @@
 
 use crate::args::VerifyArgs;
 use crate::output::Output;
-use trainc::{Failure, check};
+use trainc::{Failure, check, check_twin};
 use trainc_ir::plan::PlanRule;
 
 /// Checks a plan and says so.
@@ -10,6 +10,7 @@ pub(crate) fn run(args: &VerifyArgs, output: Output) -> Result<(), Failure> {
     let checked = check(&args.plan, args.model.as_deref())?;
     output.warnings(&checked.notes);
     let plan = checked.plan.plan();
+    check_twin(&args.plan, plan)?;
     let rules = PlanRule::ALL.len();
     let (ranks, kernels, segments) = (plan.ranks.len(), plan.kernels.len(), plan.segments.len());
     output.report(&format!(
