@@ -10,7 +10,7 @@ out|   unit        class          operators    parameters
 out|   embedding                          3      72.0 KiB
 out|   blocks 0-3  block class 0    30 each  110 KiB each
 out|   head                               2      48.4 KiB
-out|   1 operators that depend on no parameter run wherever they are needed
+out|   1 operator that depends on no parameter runs wherever it is needed
 out|
 out| Operators, as read from the model and after folding and fusion
 out|   operator    read  fused

@@ -21,6 +21,6 @@ err| error[E0101]: cannot read model file `nowhere.onnx`: No such file or direct
 err|
 $ trainc inspect $TESTDATA/models
 exit 1
-err| error[E1001]: cannot read the plan `$TESTDATA/models/plan.json`: No such file or directory (os error 2)
-err|   = help: give the folder that `trainc compile` wrote
+err| error[E1001]: the folder `$TESTDATA/models` is no model, and holds no plan
+err|   = help: give an ONNX file, or the folder that `trainc compile` wrote
 err|

@@ -6,15 +6,21 @@ use crate::passes::Watch;
 use crate::table::{Align, Table};
 use std::collections::BTreeMap;
 use trainc::units::{bytes, count, rounded};
-use trainc::{Failure, Forward, ModelOptions, check, is_plan, join_units, prepare, prepare_forward, prepare_until};
+use trainc::{
+    CANNOT_READ, CONFLICTING_OPTIONS, Failure, Forward, ModelOptions, PLAN_JSON, check, is_plan, join_units, prepare,
+    prepare_forward, prepare_until,
+};
 use trainc_backend::plan_to_json;
 use trainc_ir::text::{print, print_training};
-use trainc_ir::{Graph, InputRole};
+use trainc_ir::{Diagnostic, Graph, InputRole};
 use trainc_passes::analysis::blocks::{Blocks, blocks};
 
 /// Inspects a model, or the model of a plan.
 pub(crate) fn run(args: &InspectArgs, output: Output) -> Result<(), Failure> {
     let of_plan = is_plan(args.model.path());
+    if of_plan {
+        plan_without_options(args)?;
+    }
     let checked = if of_plan { Some(check(args.model.path(), None)?) } else { None };
     let options = match &checked {
         Some(checked) => checked.options.clone(),
@@ -50,8 +56,26 @@ pub(crate) fn run(args: &InspectArgs, output: Output) -> Result<(), Failure> {
     Ok(())
 }
 
-fn no_plan() -> trainc_ir::Diagnostic {
-    trainc_ir::Diagnostic::error(trainc::CONFLICTING_OPTIONS, "a model has no plan before it is compiled")
+/// Refuses folders that hold no plan, and options of a model where a plan has its own.
+fn plan_without_options(args: &InspectArgs) -> Result<(), Failure> {
+    let path = args.model.path();
+    if path.is_dir() && !path.join(PLAN_JSON).exists() {
+        let message = format!("the folder `{}` is no model, and holds no plan", path.display());
+        let help = "give an ONNX file, or the folder that `trainc compile` wrote";
+        return Err(Failure::input(Diagnostic::error(CANNOT_READ, message).with_help(help)));
+    }
+    let given = args.model.given();
+    if given.is_empty() {
+        return Ok(());
+    }
+    let message =
+        format!("`{}` cannot be given with a plan, which keeps those it was compiled with", given.join("`, `"));
+    let help = "leave them out, or give the model in place of the plan";
+    Err(Failure::usage(Diagnostic::error(CONFLICTING_OPTIONS, message).with_help(help)))
+}
+
+fn no_plan() -> Diagnostic {
+    Diagnostic::error(CONFLICTING_OPTIONS, "a model has no plan before it is compiled")
         .with_help("give the folder that `trainc compile` wrote, or use `trainc compile --emit plan`")
 }
 
@@ -122,6 +146,7 @@ fn units(graph: &Graph, blocks: &Blocks) -> String {
     let free = graph.nodes.ids().filter(|&node| blocks.free[node]).count();
     let free = match free {
         0 => String::new(),
+        1 => "  1 operator that depends on no parameter runs wherever it is needed\n".to_owned(),
         n => format!("  {n} operators that depend on no parameter run wherever they are needed\n"),
     };
     format!("Units, between which a pipeline may be cut\n{}{free}", table.print())
