@@ -2,13 +2,23 @@
 
 use crate::table::{Align, Table};
 use std::fmt::Write;
-use trainc::join_units;
 use trainc::units::{bytes, count, percent, rounded, time};
+use trainc::{CompileOptions, Compiled, join_units};
+use trainc_ir::Cluster;
 use trainc_ir::plan::{Plan, Rank, RankPrediction};
+use trainc_passes::plan::partition::{Lost, Partition, RunnerUp};
 
-/// The whole report.
-pub(crate) fn report(plan: &Plan) -> String {
-    let sections = [head(plan), ranks(plan), memory(plan), prediction(plan)];
+/// Plans that were not chosen, as many as are told of.
+const ALSO_CONSIDERED: usize = 2;
+
+/// The whole report. Where trainc chose the number of stages it names what else there was to choose from.
+pub(crate) fn report(compiled: &Compiled, options: &CompileOptions) -> String {
+    let plan = compiled.plan.plan();
+    let others = match options.stages {
+        None => also_considered(&compiled.partition, &compiled.cluster),
+        Some(_) => String::new(),
+    };
+    let sections = [head(plan), ranks(plan), memory(plan), prediction(plan) + &others];
     sections.join("\n")
 }
 
@@ -30,16 +40,16 @@ fn head(plan: &Plan) -> String {
     let tokens = if prediction.tokens == prediction.samples {
         String::new()
     } else {
-        format!(" = {} tokens", count(prediction.tokens))
+        format!(" = {} {}", count(prediction.tokens), if prediction.tokens == 1 { "token" } else { "tokens" })
     };
     format!(
-        "{} on {}: {}\n  {} trained parameters{frozen}; {blocks}\n  a step: {} x {} samples{tokens}\n",
+        "{} on {}: {}\n  {} trained parameters{frozen}; {blocks}\n  a step: {} x {}{tokens}\n",
         plan.header.model,
         plan.header.cluster,
         gpus.join(", "),
         rounded(trained),
         plural(plan.micro_batches, "micro-batch", "micro-batches"),
-        prediction.samples / plan.micro_batches.max(1),
+        plural(prediction.samples / plan.micro_batches.max(1), "sample", "samples"),
     )
 }
 
@@ -125,6 +135,28 @@ fn prediction(plan: &Plan) -> String {
 pub(crate) fn per_second(n: u64, step_ps: u64) -> u64 {
     let rate = u128::from(n) * 1_000_000_000_000 / u128::from(step_ps.max(1));
     u64::try_from(rate).unwrap_or(u64::MAX)
+}
+
+/// The best of the plans that were not chosen, in a line; nothing where there is none.
+fn also_considered(partition: &Partition, cluster: &Cluster) -> String {
+    let named = partition.runner_ups.iter().filter(|other| !other.gpus.is_empty());
+    let others: Vec<String> =
+        named.take(ALSO_CONSIDERED).map(|other| runner_up(other, partition.step_ps, cluster)).collect();
+    if others.is_empty() { String::new() } else { format!("  also considered: {}\n", others.join("; ")) }
+}
+
+fn runner_up(other: &RunnerUp, chosen_ps: u64, cluster: &Cluster) -> String {
+    let gpus: Vec<String> =
+        other.gpus.iter().map(|(group, n)| format!("{n} x {}", cluster.groups[*group].gpu.name)).collect();
+    let why = match other.lost {
+        Lost::Slower { step_ps } => format!("{} slower", time(step_ps.saturating_sub(chosen_ps))),
+        Lost::Unproductive { step_ps } => {
+            format!("{} faster, but too idle for its GPUs", time(chosen_ps.saturating_sub(step_ps)))
+        }
+        Lost::Equal => "not faster".to_owned(),
+        Lost::DoesNotFit { missing_bytes } => format!("lacks {}", bytes(missing_bytes)),
+    };
+    format!("{} ({why})", gpus.join(", "))
 }
 
 fn recompute(plan: &Plan) -> String {

@@ -97,11 +97,10 @@ struct Context<'a> {
 
 impl Context<'_> {
     fn service_document(&self) -> String {
-        let n_ranks = self.request.n_ranks();
         let (name, service) = (one_line(&self.request.name), yaml_label(self.service));
         format!(
             "\
-# Training job {name}: {n_ranks} GPUs in {n_groups} groups.
+# Training job {name}: {size}.
 # The jobs are separate objects: they wait for each other once they run, but nothing starts them together.
 apiVersion: v1
 kind: Service
@@ -118,7 +117,7 @@ spec:
     - name: rendezvous
       port: {port}
 ",
-            n_groups = self.request.groups.len(),
+            size = self.request.size_in_words(),
             port = self.options.port,
             namespace = self.namespace(),
         )
@@ -135,7 +134,7 @@ spec:
         let command: Vec<String> = self.options.command.iter().map(|word| yaml_text(word)).collect();
         let mut out = format!(
             "\
-# Group {name}: {nodes} x {gpus} {gpu}, processes {first_process} to {last_process}.
+# Group {name}: {nodes} x {gpus} {gpu}, {processes}.
 apiVersion: batch/v1
 kind: Job
 metadata:
@@ -186,7 +185,10 @@ spec:
 ",
             name = one_line(&group.name),
             gpu = group.gpu.name,
-            last_process = (first_process + group.n_ranks()).saturating_sub(1),
+            processes = match group.n_ranks() {
+                0 | 1 => format!("process {first_process}"),
+                n => format!("processes {first_process} to {}", first_process + n - 1),
+            },
             namespace = self.namespace(),
             selection = selection(group),
             image = yaml_text(&self.options.image),

@@ -78,6 +78,12 @@ impl PlacementRequest {
         self.groups.iter().map(RequestGroup::n_ranks).sum()
     }
 
+    /// How many GPUs and groups, for people.
+    pub(super) fn size_in_words(&self) -> String {
+        let counted = |n: u64, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
+        format!("{} in {}", counted(self.n_ranks(), "GPU"), counted(self.groups.len() as u64, "group"))
+    }
+
     /// Every group with the number of processes before it.
     pub(super) fn with_first_processes(&self) -> impl Iterator<Item = (&RequestGroup, u64)> {
         self.groups.iter().scan(0, |next, group| {

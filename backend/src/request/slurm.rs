@@ -38,12 +38,7 @@ pub fn slurm_script(request: &PlacementRequest, options: &SlurmOptions) -> Resul
     let components = check(request, options)?;
     let several = request.groups.len() > 1;
     let name = dns_label(&request.name, 63);
-    let mut out = format!(
-        "#!/bin/bash\n# Training job {}: {} GPUs in {} groups.\n",
-        one_line(&request.name),
-        request.n_ranks(),
-        request.groups.len()
-    );
+    let mut out = format!("#!/bin/bash\n# Training job {}: {}.\n", one_line(&request.name), request.size_in_words(),);
     for (i, (group, gres)) in request.groups.iter().zip(&components).enumerate() {
         if i > 0 {
             out.push_str("#SBATCH hetjob\n");

@@ -43,7 +43,12 @@ pub(crate) fn run(args: &CompileArgs, output: Output) -> Result<(), Failure> {
             match (&args.output, emit) {
                 (Some(folder), None) => {
                     let files = write(&compiled, &options, folder)?;
-                    output.report(&format!("{}\nwrote {} to {}\n", report(plan), files.join(", "), folder.display()));
+                    output.report(&format!(
+                        "{}\nwrote {} to {}\n",
+                        report(&compiled, &options),
+                        files.join(", "),
+                        folder.display()
+                    ));
                     output.object(&object(plan));
                 }
                 (_, Some(_)) | (None, None) => output.asked(&plan_to_json(plan)),

@@ -7,10 +7,10 @@ use trainc::{Failure, compile};
 
 /// Estimates a model.
 pub(crate) fn run(args: &EstimateArgs, output: Output) -> Result<(), Failure> {
-    let compiled = compile(&args.options()?)?;
+    let options = args.options()?;
+    let compiled = compile(&options)?;
     output.diagnostics(&compiled.notes);
-    let plan = compiled.plan.plan();
-    output.report(&report(plan));
-    output.object(&super::compile::object(plan));
+    output.report(&report(&compiled, &options));
+    output.object(&super::compile::object(compiled.plan.plan()));
     Ok(())
 }
