@@ -47,7 +47,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) backward_readers: SideTable<ValueId, Vec<usize>>,
     /// The unit that has the loss.
     pub(crate) loss_unit: usize,
-    /// Roots of the loss sum and count.
+    /// The loss sum and count.
     pub(crate) loss: [ValueId; 2],
 }
 
@@ -95,11 +95,17 @@ impl<'a> Facts<'a> {
             loss: ["loss_sum", "loss_count"]
                 .map(|name| step.output(name).expect("a verified training graph has both loss outputs").value),
         };
-        facts.loss = facts.loss.map(|value| facts.root[value]);
         facts.place_nodes();
+        for unit in 0..n_units {
+            let reads = facts.reads(&facts.forward[unit], &[]);
+            for &value in &reads {
+                facts.forward_readers[value].push(unit);
+            }
+            facts.forward_reads.push(reads);
+        }
         facts.place_contributions();
-        facts.gather_reads(n_units);
-        if let Some(Source::Forward(unit)) = facts.source[facts.loss[0]] {
+        facts.gather_backward_reads(n_units);
+        if let Some(Source::Forward(unit)) = facts.source[facts.root[facts.loss[0]]] {
             facts.loss_unit = unit;
         }
         facts
@@ -153,20 +159,19 @@ impl<'a> Facts<'a> {
                     Some(Source::Forward(unit) | Source::Backward(unit)) => Some(unit),
                     Some(Source::Held | Source::Data | Source::Free(_)) | None => None,
                 };
-                let unit = self.blocks.unit_of[contribution.user].or(by_source).unwrap_or(0);
+                // A gradient that depends on no activation is made where the parameter is read, so that its reader, who
+                // holds the parameter, also holds the sum. The user itself may be a reshape in another unit.
+                let readers = &self.forward_readers[facts.input];
+                let of_user = self.blocks.unit_of[contribution.user].filter(|unit| readers.contains(unit));
+                let unit = by_source.or(of_user).or_else(|| readers.first().copied()).unwrap_or(0);
                 let value = contribution.value;
                 self.contributions[unit].push(UnitContribution { parameter, index, value });
             }
         }
     }
 
-    fn gather_reads(&mut self, n_units: usize) {
+    fn gather_backward_reads(&mut self, n_units: usize) {
         for unit in 0..n_units {
-            let reads = self.reads(&self.forward[unit], &[]);
-            for &value in &reads {
-                self.forward_readers[value].push(unit);
-            }
-            self.forward_reads.push(reads);
             let extra: Vec<ValueId> = self.contributions[unit].iter().map(|c| c.value).collect();
             let reads = self.reads(&self.backward[unit], &extra);
             for &value in &reads {

@@ -9,7 +9,7 @@ use super::planner::{PlanOptions, plan as plan_for};
 use crate::pass::PassEvent;
 use crate::pipeline::{Lowering, TrainingOptions, lower_to_training};
 use trainc_ir::id::Id;
-use trainc_ir::op::{Contraction, Elementwise, Indexing};
+use trainc_ir::op::{Contraction, Elementwise, Indexing, Movement};
 use trainc_ir::plan::{Digests, Header, Plan};
 use trainc_ir::{Cluster, DType, GraphBuilder, InputRole, NodeGroupId, OutputRole, TrainingGraph, Type};
 
@@ -30,8 +30,11 @@ pub(crate) fn language_model(layers: usize, width: u64) -> TrainingGraph {
     }
     let logits = b.one(product(true), &[x, table]).unwrap();
     b.output("logits", OutputRole::Prediction, logits);
-    let options = TrainingOptions::default();
-    let lowered = lower_to_training(b.finish(), &options, None, &mut |_: PassEvent<'_>| {}, &mut Vec::new()).unwrap();
+    train(b, &TrainingOptions::default())
+}
+
+fn train(b: GraphBuilder, options: &TrainingOptions) -> TrainingGraph {
+    let lowered = lower_to_training(b.finish(), options, None, &mut |_: PassEvent<'_>| {}, &mut Vec::new()).unwrap();
     match lowered {
         Lowering::Done(training) => *training,
         Lowering::Stopped { .. } => unreachable!("nothing was asked to stop"),
@@ -104,4 +107,32 @@ fn a_toy_model_gets_one_gpu_unless_more_are_asked_for() {
     };
     assert_eq!(of(Stages::Best { max: u32::MAX }), 1);
     assert_eq!(of(Stages::Forced(3)), 3);
+}
+
+/// A gradient that depends on no activation, of a parameter that only a reshape in front of a later unit reads.
+#[test]
+fn constant_gradients_are_summed_where_the_parameter_is_held() {
+    let mut b = GraphBuilder::new("constants");
+    let ty = |shape: &[u64]| Type::new(DType::F32, shape);
+    let x = b.input("x", InputRole::Data, ty(&[4, 4]));
+    let w = b.input("w", InputRole::Parameter, ty(&[4, 4]));
+    let shift = b.input("shift", InputRole::Parameter, ty(&[4]));
+    let row = b.one(Movement::Reshape { shape: vec![1, 4] }, &[shift]).unwrap();
+    let h = b.one(Contraction::MatMul { transpose_a: false, transpose_b: false }, &[x, w]).unwrap();
+    let h = b.one(Elementwise::Relu, &[h]).unwrap();
+    let y = b.one(Elementwise::Add, &[h, row]).unwrap();
+    let y = b.one(Movement::Reshape { shape: vec![16] }, &[y]).unwrap();
+    b.output("y", OutputRole::Prediction, y);
+    let options = TrainingOptions { loss: "sum:y".parse().unwrap(), ..TrainingOptions::default() };
+    let training = train(b, &options);
+    let n_units = Facts::new(&training).forward.len();
+    assert!(n_units > 2, "there is something to cut");
+    for cut in 1..n_units {
+        for micro_batches in [1, 3] {
+            let plan = plan(&training, &[cut], micro_batches, true);
+            if let Err(errors) = trainc_ir::plan::verify(&plan, &training) {
+                panic!("cut {cut}, {micro_batches} micro-batches: {errors:#?}");
+            }
+        }
+    }
 }
