@@ -1,19 +1,30 @@
 //! Cuts work into pieces whose boundaries depend on sizes alone, and runs them on the current rayon pool.
 
-use rayon::prelude::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator, ParallelSliceMut};
+use rayon::prelude::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
 /// Elements that one piece of elementwise work holds: long enough to hide the cost of a task, short enough for the cache.
 pub(super) const PIECE: usize = 16 * 1024;
 
 /// Runs `body(start, piece)` for consecutive pieces of `out`, `piece` elements each (the last may be shorter).
 pub(super) fn pieces<T: Send>(out: &mut [T], piece: usize, body: impl Fn(usize, &mut [T]) + Sync) {
-    if out.len() <= piece {
-        if !out.is_empty() {
+    let len = out.len();
+    if len <= piece {
+        if len > 0 {
             body(0, out);
         }
         return;
     }
-    out.par_chunks_mut(piece).enumerate().for_each(|(i, piece_of_out)| body(i * piece, piece_of_out));
+    let shared = Shared::new(out);
+    tasks(len.div_ceil(piece), &|i| {
+        let start = i * piece;
+        // SAFETY: pieces of different tasks do not overlap, and `out` is borrowed until all are done.
+        body(start, unsafe { shared.range(start, piece.min(len - start)) });
+    });
+}
+
+/// Runs tasks in parallel. Not generic, so that the scheduler's code is compiled once and not for every kernel.
+fn tasks(n: usize, body: &(dyn Fn(usize) + Sync)) {
+    (0..n).into_par_iter().with_max_len(1).for_each(body);
 }
 
 /// Runs `body(first_row, rows)` for consecutive groups of whole rows of `out`, each row `width` elements.
@@ -32,7 +43,7 @@ pub(super) fn indices(n: usize, work: usize, body: impl Fn(usize) + Sync + Send)
     if n.saturating_mul(work) <= PIECE || n == 1 {
         (0..n).for_each(body);
     } else {
-        (0..n).into_par_iter().for_each(body);
+        tasks(n, &body);
     }
 }
 
