@@ -205,3 +205,23 @@ fn verified(training: trainc_ir::TrainingGraph) -> Result<VerifiedTraining, Fail
         Failure { kind: FailureKind::Internal, diagnostics: errors.iter().map(diagnostic).collect() }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{known_pass, prepare_until, steps};
+    use crate::options::ModelOptions;
+
+    /// The names are those that the pipeline itself gives.
+    #[test]
+    fn every_number_stops_after_the_step_of_that_number() {
+        let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/models/gpt2.onnx").into();
+        let bindings = [("batch".to_owned(), 1), ("seq".to_owned(), 4)].into();
+        let options = ModelOptions { model, bindings, ..ModelOptions::default() };
+        let after = |stop: usize| prepare_until(&options, &stop.to_string(), &mut |_| {}).map(|forward| forward.after);
+        for (i, name) in steps().into_iter().enumerate() {
+            assert_eq!(after(i + 1).unwrap(), Some(name));
+            assert!(known_pass(name).is_ok());
+        }
+        assert!(after(steps().len() + 1).is_err());
+    }
+}
