@@ -7,8 +7,8 @@ use crate::table::{Align, Table};
 use std::collections::BTreeMap;
 use trainc::units::{bytes, count, rounded};
 use trainc::{
-    CANNOT_READ, CONFLICTING_OPTIONS, Failure, Forward, ModelOptions, PLAN_JSON, check, is_plan, join_units, prepare,
-    prepare_forward, prepare_until,
+    CANNOT_READ, CONFLICTING_OPTIONS, Failure, Forward, ModelOptions, PLAN_JSON, PLAN_PB, check, is_plan, join_units,
+    prepare, prepare_forward, prepare_until,
 };
 use trainc_backend::plan_to_json;
 use trainc_ir::text::{print, print_training};
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &InspectArgs, output: Output) -> Result<(), Failure> {
 /// Refuses folders that hold no plan, and options of a model where a plan has its own.
 fn plan_without_options(args: &InspectArgs) -> Result<(), Failure> {
     let path = args.model.path();
-    if path.is_dir() && !path.join(PLAN_JSON).exists() {
+    if path.is_dir() && [PLAN_JSON, PLAN_PB].iter().all(|name| !path.join(name).exists()) {
         let message = format!("the folder `{}` is no model, and holds no plan", path.display());
         let help = "give an ONNX file, or the folder that `trainc compile` wrote";
         return Err(Failure::input(Diagnostic::error(CANNOT_READ, message).with_help(help)));
