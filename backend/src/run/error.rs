@@ -30,6 +30,11 @@ pub enum RunError {
         /// Why it failed.
         fault: Fault,
     },
+    /// The loss is no longer a finite number.
+    Diverged {
+        /// The step, from 1.
+        step: u32,
+    },
     /// Every rank waits for another.
     Deadlock(Vec<String>),
     /// The two sides of a transfer do not agree.
@@ -48,6 +53,9 @@ impl fmt::Display for RunError {
             Self::Weight(message) | Self::Data(message) | Self::Transfer(message) => f.write_str(message),
             Self::Kernel { rank, segment, op, fault } => {
                 write!(f, "rank {rank}, segment `{segment}`, operator `{op}`: {fault}")
+            }
+            Self::Diverged { step } => {
+                write!(f, "the loss of step {step} is not a finite number: training has diverged")
             }
             Self::Deadlock(waits) => write!(f, "the ranks wait for each other: {}", waits.join("; ")),
             Self::Aborted => f.write_str("another rank failed"),

@@ -1,6 +1,6 @@
 //! A small plan of two ranks, written by hand: its result is known in closed form, its mutants fail as they must.
 
-use super::{Batches, Interleaving, Job, JobOptions, RunError, StepReport};
+use super::{Batches, Interleaving, Job, JobOptions, RunError, StepReport, TrainOptions, train};
 use crate::host::Tensor;
 use trainc_ir::plan::{Action, BufferKind, Index, Instr, Item, Plan, PlanInput};
 
@@ -69,6 +69,20 @@ fn two_steps_match_the_closed_form() {
         assert!((report.loss_sum / loss - 1.0).abs() < 1e-6, "{report:?}, expected {loss}");
     }
     assert!(found.iter().zip(w).all(|(found, w)| (found - w).abs() < 1e-6), "{found:?}, expected {w:?}");
+}
+
+#[test]
+fn a_loss_that_is_not_finite_ends_the_run() {
+    let plan = two_ranks();
+    let mut job = job(&plan).unwrap();
+    // Each step multiplies the weights by about the learning rate: f32 is soon exceeded.
+    let options = TrainOptions { steps: 100, learning_rate: 1e20 };
+    let mut seen = 0;
+    let result = train(&mut job, &mut Ramp, &options, &mut |report| {
+        seen = report.step;
+        true
+    });
+    assert!(matches!(result, Err(RunError::Diverged { step }) if step == seen && step < 10), "{result:?}");
 }
 
 #[test]

@@ -12,7 +12,8 @@ pub struct TrainOptions {
     pub learning_rate: f64,
 }
 
-/// Runs the steps and reports each of them; the callback returns whether to go on.
+/// Runs the steps and reports each of them; the callback returns whether to go on. A loss that is not finite ends the run
+/// after it was reported.
 ///
 /// # Errors
 /// The first step that fails ends the run.
@@ -24,7 +25,11 @@ pub fn train(
 ) -> Result<(), RunError> {
     for _ in 0..options.steps {
         let report = job.step(batches, options.learning_rate, Interleaving::Threads)?;
-        if !on_step(&report) {
+        let go_on = on_step(&report);
+        if !report.loss().is_finite() {
+            return Err(RunError::Diverged { step: report.step });
+        }
+        if !go_on {
             break;
         }
     }
