@@ -107,6 +107,12 @@ pub(crate) fn training_options(options: &ModelOptions) -> Result<TrainingOptions
     Ok(TrainingOptions { loss, trainable: Trainable::matching(options.train.iter().cloned()), optimizer })
 }
 
+/// Decays of running means are below 1; everything else is finite and not negative.
+fn allows(key: &str, value: f64) -> bool {
+    let decay = matches!(key, "beta1" | "beta2" | "momentum");
+    value.is_finite() && value >= 0.0 && (!decay || value < 1.0)
+}
+
 /// Reads `NAME` or `NAME:KEY=NUMBER,KEY=NUMBER`.
 fn optimizer(text: &str) -> Result<OptimizerConfig, Failure> {
     let refuse = |message: String, help: &str| {
@@ -123,10 +129,12 @@ fn optimizer(text: &str) -> Result<OptimizerConfig, Failure> {
         let value = setting.split_once('=').map(|(key, value)| (key.trim(), value.trim().parse::<f64>()));
         let place = value.as_ref().and_then(|(key, _)| numbers.iter_mut().find(|(known, _)| known == key));
         match (place, value) {
-            (Some((_, number)), Some((_, Ok(value)))) if value.is_finite() && value >= 0.0 => *number = value,
+            (Some((key, number)), Some((_, Ok(value)))) if allows(key, value) => *number = value,
             _ => {
-                let message = format!("`{setting}` is no setting of the optimizer `{name}`");
-                return refuse(message, &format!("settings have the form KEY=NUMBER; keys of `{name}` are `{keys}`"));
+                let message = format!("`{setting}` is no setting that the optimizer `{name}` takes");
+                let help =
+                    format!("settings have the form KEY=NUMBER; keys of `{name}` are `{keys}`, decays are below 1");
+                return refuse(message, &help);
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::table::{Align, Table};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Instant;
 use trainc::units::{bytes, count};
-use trainc::{BAD_OPTION, Checked, Failure, RunOptions, Weights, check};
+use trainc::{BAD_OPTION, CONFLICTING_OPTIONS, Checked, Failure, RunOptions, Weights, check};
 use trainc_backend::{StepReport, TokenWidth};
 use trainc_ir::Diagnostic;
 
@@ -15,6 +15,7 @@ const LINES: u32 = 20;
 
 /// Runs a plan.
 pub(crate) fn run(args: &RunArgs, output: Output) -> Result<(), Failure> {
+    refuse_one_of_many()?;
     let options = options(args)?;
     let checked = check(&args.plan, args.model.as_deref())?;
     output.warnings(&checked.notes);
@@ -45,6 +46,19 @@ pub(crate) fn run(args: &RunArgs, output: Output) -> Result<(), Failure> {
         output.object(&serde_json::json!({ "touched_bytes": finished.touched_bytes }));
     }
     Ok(())
+}
+
+/// The requests start a process per GPU. A process runs all ranks of a plan, so several would each train the whole model.
+fn refuse_one_of_many() -> Result<(), Failure> {
+    let world = std::env::var("WORLD_SIZE").ok().and_then(|size| size.parse::<u64>().ok()).unwrap_or(1);
+    if world <= 1 || std::env::var_os("TRAINC_GROUP").is_none() {
+        return Ok(());
+    }
+    let message =
+        format!("this is one of {world} processes of a job, and trainc runs all ranks of a plan in one process");
+    let help = "running a plan over several processes and on GPUs is not there yet: run it on one machine, without the \
+                variables that the request sets";
+    Err(Failure::usage(Diagnostic::error(CONFLICTING_OPTIONS, message).with_help(help)))
 }
 
 fn options(args: &RunArgs) -> Result<RunOptions, Failure> {

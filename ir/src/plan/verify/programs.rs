@@ -3,7 +3,6 @@
 use super::error::{Errors, InstrPlace, PlanPlace, PlanRule};
 use super::kernels::same_bytes;
 use super::walk;
-use crate::graph::InputRole;
 use crate::plan::{Action, BufferKind, EventId, FrameId, Index, Instr, Item, Plan, Program, SegmentId};
 use crate::ty::Type;
 use std::collections::HashSet;
@@ -179,11 +178,7 @@ impl Walker<'_> {
         }
         match &instr.action {
             Action::Call { micro_batch, .. } => self.micro_batch(place, *micro_batch, i),
-            Action::Load { input, micro_batch, .. } => match self.plan.inputs[*input].role {
-                InputRole::Data | InputRole::Label => self.micro_batch(place, *micro_batch, i),
-                InputRole::Scalar | InputRole::Parameter | InputRole::Buffer => {}
-                InputRole::State | InputRole::GradientSum => {}
-            },
+            Action::Load { micro_batch, .. } => self.micro_batch(place, *micro_batch, i),
             Action::Send { .. } | Action::Recv { .. } | Action::AllReduce { .. } | Action::Broadcast { .. } => {}
             Action::Group(_) => {}
         }
