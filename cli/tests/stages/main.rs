@@ -4,6 +4,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod families;
+
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -74,27 +76,28 @@ fn job<'p>(plan: &'p Plan, checked: bool) -> Job<'p> {
     Job::new(plan, JobOptions { seed: 0, checked }, &mut load).expect("the plan can run")
 }
 
-/// The gradient of every parameter as a step left it: the sum that holders share, or the sums of one holder added up.
+/// The gradient of every trained parameter as a step left it. A rank either holds every sum of its contributions, and adds
+/// them up, or one that has been reduced over all holders.
 fn gradients(plan: &Plan, job: &Job<'_>) -> BTreeMap<String, Vec<f32>> {
-    let mut sums: BTreeMap<String, Vec<f32>> = BTreeMap::new();
-    for rank in 0..plan.ranks.len() {
-        sums.extend(job.held(rank, BufferKind::Gradient).into_iter().map(|(name, sum)| {
-            (name, sum.bytes().chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect())
-        }));
-    }
+    let floats =
+        |sum: &Tensor| sum.bytes().chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect();
+    let ranks: Vec<BTreeMap<String, Vec<f32>>> = (0..plan.ranks.len())
+        .map(|rank| {
+            job.held(rank, BufferKind::Gradient).iter().map(|(name, sum)| (name.clone(), floats(sum))).collect()
+        })
+        .collect();
     let mut gradients: BTreeMap<String, Vec<f32>> = BTreeMap::new();
-    for parameter in &plan.parameters {
+    for parameter in plan.parameters.iter().filter(|parameter| parameter.trained) {
         let prefix = format!("grad.{}.", parameter.name);
-        let of = sums.iter().filter(|(name, _)| name.strip_prefix(&prefix).is_some_and(|k| k.parse::<u32>().is_ok()));
-        let mut of = of.map(|(_, sum)| sum.clone());
-        let first = of.next().expect("every parameter has a gradient");
-        let total = if parameter.holders.len() > 1 {
-            of.for_each(|other| assert_eq!(first, other, "holders of {} disagree", parameter.name));
-            first
-        } else {
-            of.fold(first, |total, next| total.iter().zip(&next).map(|(a, b)| a + b).collect())
-        };
-        gradients.insert(parameter.name.clone(), total);
+        let is_sum = |name: &str| name.strip_prefix(&prefix).is_some_and(|k| k.parse::<u32>().is_ok());
+        for sums in &ranks {
+            let of = sums.iter().filter(|(name, _)| is_sum(name)).map(|(_, sum)| sum.clone());
+            let add = |total: Vec<f32>, next: Vec<f32>| total.iter().zip(&next).map(|(a, b)| a + b).collect();
+            let Some(total) = of.reduce(add) else { continue };
+            let known = gradients.entry(parameter.name.clone()).or_insert_with(|| total.clone());
+            assert!(*known == total, "holders of {} disagree", parameter.name);
+        }
+        assert!(gradients.contains_key(&parameter.name), "{} has a gradient", parameter.name);
     }
     gradients
 }
