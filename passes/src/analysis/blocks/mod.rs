@@ -47,6 +47,9 @@ pub struct Blocks {
     pub unit_of: SideTable<NodeId, Option<usize>>,
 }
 
+/// A value that stays to be read for more than this part of the line is a hub: cuts may leave it live.
+const HUB_SHARE: usize = 4;
+
 /// Where no block was found, atoms are joined until at most this many units are left.
 const MAX_UNITS_WITHOUT_BLOCKS: usize = 128;
 
@@ -54,10 +57,23 @@ const MAX_UNITS_WITHOUT_BLOCKS: usize = 128;
 pub fn blocks(graph: &Graph, n_nodes: usize) -> Blocks {
     let free = free_nodes(graph, n_nodes);
     let main: Vec<NodeId> = graph.nodes.ids().take(n_nodes).filter(|&node| !free[node]).collect();
-    let atoms = atoms(graph, &main);
-    let classes = canon::classes(graph, &free, &atoms);
-    let has_contraction: Vec<bool> = atoms.iter().map(|atom| atom.iter().any(|&n| is_product(graph, n))).collect();
-    let found = runs::runs(&classes, &has_contraction);
+    let line = Line::new(graph, &main);
+    let repeated = |atoms: &[Vec<NodeId>]| {
+        let classes = canon::classes(graph, &free, atoms);
+        let counts: Vec<bool> = atoms.iter().map(|atom| atom.iter().any(|&n| is_product(graph, n))).collect();
+        let found = runs::runs(&classes, &counts);
+        (classes, found)
+    };
+    let mut atoms = line.atoms(usize::MAX);
+    let (mut classes, mut found) = repeated(&atoms);
+    if found.is_empty() {
+        // Values that a whole stack reads (an encoder's output, a shared position bias) stay to be read everywhere in it.
+        let finer = line.atoms(main.len() / HUB_SHARE);
+        let (finer_classes, runs) = repeated(&finer);
+        if !runs.is_empty() {
+            (atoms, classes, found) = (finer, finer_classes, runs);
+        }
+    }
     let mut result = Blocks { units: Vec::new(), classes: Vec::new(), free, unit_of: SideTable::new(None) };
     let mut keys: Vec<Vec<usize>> = Vec::new();
     let mut at = 0;
@@ -111,39 +127,46 @@ fn free_nodes(graph: &Graph, n_nodes: usize) -> SideTable<NodeId, bool> {
     free
 }
 
-/// Pieces of the line of main nodes between the places where at most one main value is still to be read.
-fn atoms(graph: &Graph, main: &[NodeId]) -> Vec<Vec<NodeId>> {
-    let mut position: SideTable<NodeId, usize> = SideTable::new(usize::MAX);
-    for (i, &node) in main.iter().enumerate() {
-        position.set(node, i);
-    }
-    let mut last_use: SideTable<ValueId, usize> = SideTable::new(0);
-    for &node in main {
-        for &input in &graph.nodes[node].inputs {
-            last_use.set(input, position[node]);
-        }
-    }
-    let mut change = vec![0i64; main.len() + 1];
-    for &node in main {
-        let defined = position[node];
-        for &output in &graph.nodes[node].outputs {
-            if last_use[output] > defined {
-                change[defined] += 1;
-                change[last_use[output]] -= 1;
+/// The main nodes in order, and how long their results stay to be read.
+struct Line<'a> {
+    main: &'a [NodeId],
+    /// Where each result that later nodes read is defined and last read, as positions in the line.
+    spans: Vec<(usize, usize)>,
+}
+
+impl<'a> Line<'a> {
+    fn new(graph: &Graph, main: &'a [NodeId]) -> Self {
+        let mut last_use: SideTable<ValueId, usize> = SideTable::new(0);
+        for (position, &node) in main.iter().enumerate() {
+            for &input in &graph.nodes[node].inputs {
+                last_use.set(input, position);
             }
         }
+        let outputs = main.iter().enumerate().flat_map(|(at, &n)| graph.nodes[n].outputs.iter().map(move |&v| (at, v)));
+        let spans = outputs.map(|(at, value)| (at, last_use[value])).filter(|(at, last)| last > at).collect();
+        Self { main, spans }
     }
-    let mut atoms = Vec::new();
-    let mut atom = Vec::new();
-    let mut live = 0;
-    for (i, &node) in main.iter().enumerate() {
-        live += change[i];
-        atom.push(node);
-        if live <= 1 || i + 1 == main.len() {
-            atoms.push(std::mem::take(&mut atom));
+
+    /// Pieces between the places where at most one value is still to be read, hubs (which stay for more than `hub`
+    /// positions) not counted.
+    fn atoms(&self, hub: usize) -> Vec<Vec<NodeId>> {
+        let mut change = vec![0i64; self.main.len() + 1];
+        for &(defined, last) in self.spans.iter().filter(|(defined, last)| last - defined <= hub) {
+            change[defined] += 1;
+            change[last] -= 1;
         }
+        let mut atoms = Vec::new();
+        let mut atom = Vec::new();
+        let mut live = 0;
+        for (at, &node) in self.main.iter().enumerate() {
+            live += change[at];
+            atom.push(node);
+            if live <= 1 || at + 1 == self.main.len() {
+                atoms.push(std::mem::take(&mut atom));
+            }
+        }
+        atoms
     }
-    atoms
 }
 
 fn push_gap(result: &mut Blocks, atoms: &[Vec<NodeId>], split: bool) {

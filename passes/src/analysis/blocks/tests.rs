@@ -42,3 +42,24 @@ fn a_single_layer_repeats_nothing() {
     let graph = residual(1);
     assert!(blocks(&graph, graph.nodes.len()).classes.is_empty());
 }
+
+/// A stack whose layers all read the lookup: its value is live at every cut.
+#[test]
+fn a_value_that_every_layer_reads_hides_no_blocks() {
+    let mut b = GraphBuilder::new("hub");
+    let ids = b.input("ids", InputRole::Data, Type::new(DType::I64, [4]));
+    let table = b.input("table", InputRole::Parameter, Type::new(DType::F32, [10, 8]));
+    let hub = b.one(Indexing::Gather { axis: 0 }, &[table, ids]).unwrap();
+    let mut x = hub;
+    for layer in 0..6 {
+        let w = b.input(format!("w.{layer}"), InputRole::Parameter, Type::new(DType::F32, [8, 8]));
+        let h = b.one(MATMUL, &[x, w]).unwrap();
+        let h = b.one(Elementwise::Relu, &[h]).unwrap();
+        x = b.one(Elementwise::Mul, &[h, hub]).unwrap();
+    }
+    b.output("y", OutputRole::Prediction, x);
+    let graph = b.finish();
+    let found = blocks(&graph, graph.nodes.len());
+    assert_eq!(found.classes.len(), 1);
+    assert!(found.classes[0].instances.len() >= 5, "{:?}", found.classes);
+}
