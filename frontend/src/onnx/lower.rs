@@ -212,8 +212,15 @@ impl Lower<'_> {
         let blamed: Vec<_> = self.bound.places.iter().filter(|place| place.value > 1 && touches(place.value)).collect();
         let is_shape = fail.code == code::BAD_SHAPE;
         let code = if is_shape && !blamed.is_empty() { code::IMPOSSIBLE_BINDING } else { fail.code };
-        let mut diagnostic = Diagnostic::error(code, format!("node `{name}` ({op}): {}", fail.message))
+        let is_form = fail.code == code::UNSUPPORTED_FORM;
+        let what = if is_form { "not supported: " } else { "" };
+        let mut diagnostic = Diagnostic::error(code, format!("node `{name}` ({op}): {what}{}", fail.message))
             .at(Place::Model { kind: "node", name: name.to_owned() }, "at this node");
+        if is_form {
+            diagnostic = diagnostic.with_help(
+                "export the model in another form: without fused operators, without past inputs, or at another opset",
+            );
+        }
         if is_shape && let Some(bound) = self.bound.describe() {
             diagnostic = diagnostic.with_note(format!("the inputs are bound as {bound}"));
         }
