@@ -31,9 +31,10 @@ struct Golden {
 }
 
 impl Golden {
-    fn open() -> Self {
-        let text = std::fs::read_to_string(testdata("goldens/gpt2/golden.json")).unwrap();
-        let bytes = std::fs::read(testdata("goldens/gpt2/golden.bin")).unwrap();
+    fn open(family: &str) -> Self {
+        let folder = testdata("goldens").join(family);
+        let text = std::fs::read_to_string(folder.join("golden.json")).unwrap();
+        let bytes = std::fs::read(folder.join("golden.bin")).unwrap();
         Self { json: serde_json::from_str(&text).unwrap(), bytes }
     }
 
@@ -43,32 +44,36 @@ impl Golden {
     }
 }
 
-/// The golden's tokens, cut into micro-batches.
-struct Tokens<'g>(&'g [u8]);
-
-impl Batches for Tokens<'_> {
+/// The golden's inputs, cut into micro-batches of whole samples.
+impl Batches for &Golden {
     fn batch(&mut self, _step: u32, micro_batch: u64, input: &PlanInput) -> Result<Tensor, RunError> {
+        let all = self.slice(&self.json["inputs"][&input.name]);
         let bytes = input.ty.bytes() as usize;
         let start = bytes * micro_batch as usize;
-        Ok(Tensor::from_bytes(input.ty.clone(), &self.0[start..start + bytes]).expect("bytes of the input's type"))
+        Ok(Tensor::from_bytes(input.ty.clone(), &all[start..start + bytes]).expect("bytes of the input's type"))
     }
 }
 
-fn plan_of(stages: u64, micro_batches: u64, recompute: Recompute) -> Compiled {
-    let batch = SAMPLES / micro_batches;
-    let bindings = BTreeMap::from([("batch".to_owned(), batch), ("seq".to_owned(), SEQ)]);
+/// A model compiled for the mixed cluster.
+fn compiled(model: &str, bind: &[(&str, u64)], micro_batches: u64, stages: u64, recompute: Recompute) -> Compiled {
     let model = ModelOptions {
-        model: testdata("models/gpt2.onnx"),
-        bindings,
+        model: testdata("models").join(model),
+        bindings: bind.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect(),
         micro_batches: Some(micro_batches),
         ..ModelOptions::default()
     };
     let cluster = testdata("clusters/mixed.toml");
-    compile(&CompileOptions { model, cluster, stages: Some(stages), recompute }).expect("the plan fits")
+    compile(&CompileOptions { model, cluster, stages: Some(stages), recompute })
+        .unwrap_or_else(|failure| panic!("{stages} stages, {recompute:?}: {failure}"))
 }
 
-fn job<'p>(plan: &'p Plan, checked: bool) -> Job<'p> {
-    let model = OnnxModel::open(&testdata("models/gpt2.onnx"), Bindings::default()).unwrap();
+fn plan_of(stages: u64, micro_batches: u64, recompute: Recompute) -> Compiled {
+    let bind = [("batch", SAMPLES / micro_batches), ("seq", SEQ)];
+    compiled("gpt2.onnx", &bind, micro_batches, stages, recompute)
+}
+
+fn job<'p>(model: &str, plan: &'p Plan, checked: bool) -> Job<'p> {
+    let model = OnnxModel::open(&testdata("models").join(model), Bindings::default()).unwrap();
     let mut load = |parameter: &PlanParameter| {
         let weight = model.weight(&parameter.name).map_err(|e| e.to_string())?;
         weight.read_bytes().map(Some).map_err(|e| e.to_string())
@@ -126,8 +131,7 @@ fn check_gradients(golden: &Golden, gradients: &BTreeMap<String, Vec<f32>>, coun
 
 #[test]
 fn gradients_are_equal_to_the_bit_and_pytorchs_within_tolerance() {
-    let golden = Golden::open();
-    let tokens = golden.slice(&golden.json["inputs"]["input_ids"]);
+    let golden = Golden::open("gpt2");
     let loss = golden.json["losses"]["full_batch"].as_f64().unwrap();
     for micro_batches in [1, 4, 8] {
         let mut first: Option<BTreeMap<String, Vec<f32>>> = None;
@@ -137,12 +141,12 @@ fn gradients_are_equal_to_the_bit_and_pytorchs_within_tolerance() {
                 let compiled = plan_of(stages, micro_batches, recompute);
                 let plan = compiled.plan.plan();
                 assert_eq!(plan.ranks.len() as u64, stages);
-                let mut free = job(plan, false);
-                let report = free.step(&mut Tokens(tokens), 1e-3, Interleaving::Threads).expect("the step runs");
+                let mut free = job("gpt2.onnx", plan, false);
+                let report = free.step(&mut &golden, 1e-3, Interleaving::Threads).expect("the step runs");
                 assert!((report.loss() - loss).abs() < 1e-5 * loss, "{what}: loss {} against {loss}", report.loss());
                 // A checked job poisons what is dead: reading any of it would change the update.
-                let mut checked = job(plan, true);
-                checked.step(&mut Tokens(tokens), 1e-3, Interleaving::Threads).expect("the step runs");
+                let mut checked = job("gpt2.onnx", plan, true);
+                checked.step(&mut &golden, 1e-3, Interleaving::Threads).expect("the step runs");
                 for parameter in &plan.parameters {
                     let [free, checked] = [&free, &checked].map(|job| job.parameter(&parameter.name).unwrap());
                     assert!(free.bytes() == checked.bytes(), "{what}: {} differs when checked", parameter.name);
@@ -168,12 +172,11 @@ fn gradients_are_equal_to_the_bit_and_pytorchs_within_tolerance() {
 
 #[test]
 fn drawn_interleavings_change_nothing() {
-    let golden = Golden::open();
-    let tokens = golden.slice(&golden.json["inputs"]["input_ids"]);
+    let golden = Golden::open("gpt2");
     let compiled = plan_of(4, 8, Recompute::Full);
     let run = |interleaving| {
-        let mut job = job(compiled.plan.plan(), false);
-        job.step(&mut Tokens(tokens), 1e-3, interleaving).expect("the step runs");
+        let mut job = job("gpt2.onnx", compiled.plan.plan(), false);
+        job.step(&mut &golden, 1e-3, interleaving).expect("the step runs");
         gradients(compiled.plan.plan(), &job)
     };
     let threads = run(Interleaving::Threads);
@@ -184,14 +187,13 @@ fn drawn_interleavings_change_nothing() {
 
 #[test]
 fn twenty_steps_follow_pytorchs_adamw() {
-    let golden = Golden::open();
-    let tokens = golden.slice(&golden.json["inputs"]["input_ids"]);
+    let golden = Golden::open("gpt2");
     let expected: Vec<f64> =
         golden.json["adamw"]["losses"].as_array().unwrap().iter().map(|l| l.as_f64().unwrap()).collect();
     let compiled = plan_of(2, 4, Recompute::None);
-    let mut job = job(compiled.plan.plan(), false);
+    let mut job = job("gpt2.onnx", compiled.plan.plan(), false);
     for (step, expected) in expected.iter().enumerate() {
-        let report = job.step(&mut Tokens(tokens), 1e-3, Interleaving::Threads).expect("the step runs");
+        let report = job.step(&mut &golden, 1e-3, Interleaving::Threads).expect("the step runs");
         let found = report.loss();
         assert!((found - expected).abs() <= 1e-3, "step {step}: loss {found}, expected {expected}");
     }

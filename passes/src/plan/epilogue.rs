@@ -36,6 +36,7 @@ pub(crate) fn epilogue(context: &Context<'_, '_>, index: usize, pool: &mut Pool,
     let training = context.facts.training;
     share_count(context, index, draft);
     let mut updates = Vec::new();
+    let inputs = update_inputs(training);
     for (id, parameter) in training.parameters.iter().filter(|(_, p)| !p.contributions.is_empty()) {
         let holders = holders(context, id);
         if !holders.iter().any(|(stage, _)| *stage == index) {
@@ -57,7 +58,7 @@ pub(crate) fn epilogue(context: &Context<'_, '_>, index: usize, pool: &mut Pool,
             }
         }
         let own = if reduced { holders.iter().position(|(stage, _)| *stage == index) } else { None };
-        updates.push(update(context.facts, id, &parameter.name, own, pool));
+        updates.push(update(context.facts, id, &inputs, own, pool));
     }
     for (built, buffers) in updates {
         for (key, buffer) in buffers {
@@ -111,12 +112,16 @@ fn zero_sums(pool: &mut Pool, draft: &mut StageDraft) {
 }
 
 /// The nodes of the update graph that lead to the outputs of one parameter, in order, without those that make `given`.
-fn update_nodes(training: &TrainingGraph, outputs: &[ValueId], given: &BTreeMap<ValueId, Key>) -> Vec<NodeId> {
+fn update_nodes<'k>(
+    training: &TrainingGraph,
+    outputs: &[ValueId],
+    given: &impl Fn(ValueId) -> Option<&'k Key>,
+) -> Vec<NodeId> {
     let graph = &training.update;
     let mut pending = outputs.to_vec();
     let mut nodes = BTreeSet::new();
     while let Some(value) = pending.pop() {
-        if given.contains_key(&value) {
+        if given(value).is_some() {
             continue;
         }
         if let Some(node) = graph.producer(value)
@@ -128,32 +133,38 @@ fn update_nodes(training: &TrainingGraph, outputs: &[ValueId], given: &BTreeMap<
     nodes.into_iter().collect()
 }
 
+/// What stands for each input of the update graph.
+fn update_inputs(training: &TrainingGraph) -> BTreeMap<ValueId, Key> {
+    let key = |name: &str| named(if name == "count" { "loss_count" } else { name });
+    training.update.inputs.iter().map(|input| (input.value, key(&input.name))).collect()
+}
+
 fn update(
     facts: &Facts<'_>,
     id: ParameterId,
-    name: &str,
+    inputs: &BTreeMap<ValueId, Key>,
     reduced_into: Option<usize>,
     pool: &mut Pool,
 ) -> (Draft, Vec<(Key, BufferDraft)>) {
     let training = facts.training;
     let graph = &training.update;
-    let n_contributions = training.parameters[id].contributions.len();
-    let mut given = BTreeMap::new();
-    for input in &graph.inputs {
-        let key = if input.name == "count" { named("loss_count") } else { named(&input.name) };
-        given.insert(input.value, key);
+    let parameter = &training.parameters[id];
+    let mut total = None;
+    if let Some(own) = reduced_into {
+        let value = total_of(training, facts, id, parameter.contributions.len());
+        total = value.map(|value| (value, named(&sum_name(facts, id, own))));
     }
-    if let Some(own) = reduced_into
-        && let Some(total) = total_of(training, facts, id, n_contributions)
-    {
-        given.insert(total, named(&sum_name(facts, id, own)));
-    }
-    let node = graph.output(name).and_then(|o| graph.producer(o.value));
+    let given = |value: ValueId| match &total {
+        Some((of, key)) if *of == value => Some(key),
+        Some(_) | None => inputs.get(&value),
+    };
+    let node = graph.output(&parameter.name).and_then(|o| graph.producer(o.value));
     let outputs: Vec<_> = graph.outputs.iter().filter(|o| graph.producer(o.value) == node).collect();
     let write: BTreeMap<ValueId, Key> = outputs.iter().map(|o| (o.value, named(&o.name))).collect();
     let values: Vec<ValueId> = outputs.iter().map(|o| o.value).collect();
     let nodes = update_nodes(training, &values, &given);
-    let built = pool.update(graph, "update", &nodes, &given, &write);
+    let built =
+        pool.update(graph, "update", &nodes, &|v| given(v).expect("what no node makes is given").clone(), &write);
     let mut buffers = Vec::new();
     let formals = pool.segments[built.segment].formals.clone();
     for (key, formal) in built.args.iter().zip(&formals) {

@@ -17,6 +17,7 @@ pub(crate) fn profiles(facts: &Facts<'_>) -> Vec<UnitProfile> {
     let whole = |recompute: bool| [StageUnits { units: 0..n_units, recompute: vec![recompute; n_units] }];
     let [kept, recomputed] = [whole(false), whole(true)];
     let mut profiles: Vec<UnitProfile> = (0..n_units).map(|unit| holdings(facts, unit)).collect();
+    count_crossings(facts, &mut profiles);
     let crossing = Crossing::new(facts, &kept[0]);
     for &value in &crossing.kept {
         if let Some(Source::Forward(unit)) = facts.source[value] {
@@ -92,23 +93,26 @@ fn holdings(facts: &Facts<'_>, unit: usize) -> UnitProfile {
         }
     }
     profile.update = Work::gather(std::mem::take(&mut profile.update));
-    for (id, _) in step.values.iter() {
-        let crosses = |readers: &[usize], from: usize| from <= unit && readers.iter().any(|&r| r > unit);
-        let crosses_back = |readers: &[usize], from: usize| from > unit && readers.iter().any(|&r| r <= unit);
-        let bytes = || step.ty(id).bytes();
+    profile
+}
+
+/// Adds the bytes of every value to the cuts that it crosses.
+fn count_crossings(facts: &Facts<'_>, profiles: &mut [UnitProfile]) {
+    let step = &facts.training.step;
+    for (id, value) in step.values.iter() {
+        let readers = || facts.forward_readers[id].iter().chain(&facts.backward_readers[id]).copied();
         match facts.source[id] {
-            Some(Source::Forward(from))
-                if crosses(&facts.forward_readers[id], from) || crosses(&facts.backward_readers[id], from) =>
-            {
-                profile.sent_forward += bytes();
+            Some(Source::Forward(from)) => {
+                let last = readers().fold(from, usize::max);
+                profiles[from..last].iter_mut().for_each(|unit| unit.sent_forward += value.ty.bytes());
             }
-            Some(Source::Backward(from)) if crosses_back(&facts.backward_readers[id], from) => {
-                profile.sent_backward += bytes();
+            Some(Source::Backward(from)) => {
+                let first = readers().fold(from, usize::min);
+                profiles[first..from].iter_mut().for_each(|unit| unit.sent_backward += value.ty.bytes());
             }
-            Some(_) | None => {}
+            Some(Source::Held | Source::Data | Source::Free(_)) | None => {}
         }
     }
-    profile
 }
 
 /// What each holder of a parameter needs, and the work of its update.

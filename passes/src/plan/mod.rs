@@ -4,10 +4,11 @@
 //! which node and value belongs to which unit, `measure` what each unit does and holds, `partition` gives ranges of units
 //! to GPUs. For the division found, `crossing` says what each stage keeps, receives and sends, `stage` and `epilogue` write
 //! its instructions for one micro-batch and for the end of the step (`segments` pools the kernels), `program` orders them
-//! and places events, `layout` gives every buffer its bytes, `assemble` and `build` put the plan together.
+//! and places events (with `clock`), `layout` gives every buffer its bytes, `assemble` and `build` put the plan together.
 
 mod assemble;
 mod build;
+mod clock;
 pub mod cost;
 mod crossing;
 mod epilogue;

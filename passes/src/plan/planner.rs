@@ -11,9 +11,8 @@ use super::partition::{
 };
 use super::profile::UnitProfile;
 use super::simulate::{RecomputeTime, simulate};
-use std::collections::BTreeMap;
 use trainc_ir::plan::{Header, Plan, RecomputePrediction};
-use trainc_ir::{Cluster, NodeGroup, NodeGroupId, TrainingGraph};
+use trainc_ir::{Cluster, NodeGroup, TrainingGraph};
 
 /// What the user decides about a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +102,7 @@ fn divide(units: &[UnitProfile], cluster: &Cluster, request: &PartitionOptions) 
     let mut found = best;
     while !productive(&found) {
         let n_stages = found.stages.len();
-        rejected.push(RunnerUp { n_stages, gpus: gpus(&found), lost: Lost::Unproductive { step_ps: found.step_ps } });
+        rejected.push(RunnerUp { n_stages, gpus: found.gpus(), lost: Lost::Unproductive { step_ps: found.step_ps } });
         found = up_to((n_stages as u32 - 1).min(most).max(1))?;
     }
     rejected.append(&mut found.runner_ups);
@@ -117,15 +116,6 @@ fn fits_alone(units: &[UnitProfile], cluster: &Cluster, request: &PartitionOptio
         |group: &NodeGroup| group.arena_budget(request.n_library_streams, &[]).saturating_sub(request.reduction(0));
     let mut usable = cluster.groups.iter().filter(|(_, group)| group.gpu.cuda || !request.cuda_only);
     usable.any(|(id, group)| costs.frontier(0..units.len(), id, 1).iter().any(|point| point.bytes <= limit(group)))
-}
-
-/// GPUs of each group that a division takes.
-fn gpus(partition: &Partition) -> Vec<(NodeGroupId, u32)> {
-    let mut counts = BTreeMap::new();
-    for stage in &partition.stages {
-        *counts.entry(stage.group).or_insert(0) += 1;
-    }
-    counts.into_iter().collect()
 }
 
 /// The stages of a division with what they recompute.

@@ -1,7 +1,8 @@
 //! Orders the instructions of a stage: the pipeline schedule, and the events that keep its streams in step.
 
+use super::clock::Clocks;
 use super::segments::Key;
-use super::stage::{Draft, Lane, StageDraft};
+use super::stage::{Draft, StageDraft};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use trainc_ir::plan::{Access, Index};
 
@@ -39,6 +40,10 @@ pub(crate) struct Ordered<'d> {
 pub(crate) struct Instance {
     pub(crate) draft: usize,
     pub(crate) micro_batch: u64,
+    /// The part that it belongs to, the position in its body, and the trip.
+    pub(crate) part: usize,
+    pub(crate) at: usize,
+    pub(crate) trip: u64,
 }
 
 /// The parts of a program under 1F1B: `warm_up` forwards, pairs of forward and backward, the backwards left over.
@@ -74,14 +79,14 @@ pub(crate) fn one_f_one_b(draft: &StageDraft, micro_batches: u64, warm_up: u64) 
 pub(crate) type Place<'k> = (&'k Key, u64);
 
 impl Ordered<'_> {
-    /// Every execution in program order, with the part and position it comes from.
-    pub(crate) fn instances(&self) -> Vec<(Instance, usize, usize)> {
+    /// Every execution in program order.
+    pub(crate) fn instances(&self) -> Vec<Instance> {
         let mut all = Vec::new();
-        for (part_idx, part) in self.parts.iter().enumerate() {
-            for trip in 0..part.trips {
-                for (at, placed) in part.body.iter().enumerate() {
+        for (part, data) in self.parts.iter().enumerate() {
+            for trip in 0..data.trips {
+                for (at, placed) in data.body.iter().enumerate() {
                     let micro_batch = placed.micro_batch.value(trip).max(0) as u64;
-                    all.push((Instance { draft: placed.draft, micro_batch }, part_idx, at));
+                    all.push(Instance { draft: placed.draft, micro_batch, part, at, trip });
                 }
             }
         }
@@ -106,8 +111,7 @@ impl Ordered<'_> {
     fn add_waits(&mut self, stage: &StageDraft) {
         let instances = self.instances();
         let needed = self.needed(stage, &instances);
-        let number: HashMap<(usize, u64), usize> =
-            instances.iter().enumerate().map(|(n, (i, _, _))| ((i.draft, i.micro_batch), n)).collect();
+        let number = numbers(&instances);
         let mut parts = Vec::new();
         let mut first = 0;
         for part in &self.parts {
@@ -120,7 +124,7 @@ impl Ordered<'_> {
                 let mut wanted: BTreeSet<(usize, Index)> = BTreeSet::new();
                 for (trip, n) in trips.clone() {
                     wanted.extend(needed[n].iter().map(|&dep| {
-                        let Instance { draft, micro_batch } = instances[dep].0;
+                        let Instance { draft, micro_batch, .. } = instances[dep];
                         let looped = part.looped && self.per_micro_batch[draft];
                         let base = micro_batch as i64 - if looped { trip as i64 } else { 0 };
                         (draft, Index { base, stride: i64::from(looped) })
@@ -146,14 +150,14 @@ impl Ordered<'_> {
     }
 
     /// For each execution those of other streams that it must wait for, none that another wait implies.
-    fn needed(&self, stage: &StageDraft, instances: &[(Instance, usize, usize)]) -> Vec<Vec<usize>> {
+    fn needed(&self, stage: &StageDraft, instances: &[Instance]) -> Vec<Vec<usize>> {
         let mut clocks = Clocks::new(self);
         let mut slots: BTreeMap<Place<'_>, SlotState> = BTreeMap::new();
         let mut last_of_lane: BTreeMap<usize, usize> = BTreeMap::new();
         let mut all = Vec::with_capacity(instances.len());
         let epilogue = self.drafts.len() - stage.epilogue.len();
         let mut joined = false;
-        for (n, &(instance, _, _)) in instances.iter().enumerate() {
+        for (n, &instance) in instances.iter().enumerate() {
             let mut deps = BTreeSet::new();
             for (place, access) in self.accesses(stage, instance) {
                 let state = slots.entry(place).or_default();
@@ -172,11 +176,16 @@ impl Ordered<'_> {
                 joined = true;
                 deps.extend(last_of_lane.values());
             }
-            all.push(clocks.step(n, lane, &deps));
+            all.push(clocks.step(n, lane, &deps).waits);
             last_of_lane.insert(lane, n);
         }
         all
     }
+}
+
+/// The number in program order of each instruction's execution for a micro-batch.
+pub(crate) fn numbers(instances: &[Instance]) -> HashMap<(usize, u64), usize> {
+    instances.iter().enumerate().map(|(n, i)| ((i.draft, i.micro_batch), n)).collect()
 }
 
 #[derive(Default)]
@@ -185,63 +194,12 @@ struct SlotState {
     readers: Vec<usize>,
 }
 
-fn unrolled(
-    part: &Part,
-    mine: &[(Instance, usize, usize)],
-    needed: &[Vec<usize>],
-    all: &[(Instance, usize, usize)],
-) -> Part {
-    let placed = mine.iter().zip(needed).map(|((instance, _, _), deps)| Placed {
+fn unrolled(part: &Part, mine: &[Instance], needed: &[Vec<usize>], all: &[Instance]) -> Part {
+    let placed = mine.iter().zip(needed).map(|(instance, deps)| Placed {
         draft: instance.draft,
         micro_batch: Index::at(instance.micro_batch as i64),
-        waits: deps.iter().map(|&d| (all[d].0.draft, Index::at(all[d].0.micro_batch as i64))).collect(),
+        waits: deps.iter().map(|&d| (all[d].draft, Index::at(all[d].micro_batch as i64))).collect(),
     });
     debug_assert!(part.looped || part.trips == 1);
     Part { trips: 1, looped: false, body: placed.collect() }
-}
-
-/// Vector clocks over the streams of one rank: what is known to be done when an execution starts.
-struct Clocks {
-    lanes: Vec<usize>,
-    compute: usize,
-    /// Per execution: one past the last execution of each lane that is done when it is done.
-    after: Vec<Vec<usize>>,
-    /// Per execution: its lane.
-    lane_of: Vec<usize>,
-    current: Vec<Vec<usize>>,
-}
-
-impl Clocks {
-    fn new(ordered: &Ordered<'_>) -> Self {
-        let names: BTreeSet<&Lane> = ordered.drafts.iter().map(|d| &d.lane).collect();
-        let index: BTreeMap<&Lane, usize> = names.iter().enumerate().map(|(i, &lane)| (lane, i)).collect();
-        let lanes = ordered.drafts.iter().map(|d| index[&d.lane]).collect();
-        let n = names.len();
-        let compute = index.get(&Lane::Compute).copied().unwrap_or(0);
-        Self { lanes, compute, after: Vec::new(), lane_of: Vec::new(), current: vec![vec![0; n]; n] }
-    }
-
-    fn lane(&self, draft: usize) -> usize {
-        self.lanes[draft]
-    }
-
-    /// Takes note of the next execution and returns the dependencies that it must wait for.
-    fn step(&mut self, n: usize, lane: usize, deps: &BTreeSet<usize>) -> Vec<usize> {
-        let mut clock = self.current[lane].clone();
-        let mut waits = Vec::new();
-        for &dep in deps.iter().rev() {
-            if self.lane_of[dep] != lane && clock[self.lane_of[dep]] <= dep {
-                waits.push(dep);
-                for (mine, theirs) in clock.iter_mut().zip(&self.after[dep]) {
-                    *mine = (*mine).max(*theirs);
-                }
-            }
-        }
-        clock[lane] = n + 1;
-        self.lane_of.push(lane);
-        self.after.push(clock.clone());
-        self.current[lane] = clock;
-        waits.reverse();
-        waits
-    }
 }

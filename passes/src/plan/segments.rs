@@ -117,7 +117,7 @@ impl Pool {
         graph: &Graph,
         name: &str,
         nodes: &[NodeId],
-        inputs: &BTreeMap<ValueId, Key>,
+        inputs: &dyn Fn(ValueId) -> Key,
         write: &BTreeMap<ValueId, Key>,
     ) -> Built {
         let mut draft = Draft::default();
@@ -125,7 +125,7 @@ impl Pool {
             let node = &graph.nodes[id];
             let operands = node.inputs.iter().map(|&v| match draft.local_of[v] {
                 Some(operand) => operand,
-                None => draft.formal(inputs[&v].clone(), graph.ty(v), Access::Read),
+                None => draft.formal(inputs(v), graph.ty(v), Access::Read),
             });
             let operands: Vec<Operand> = operands.collect();
             let results: Vec<Operand> = node

@@ -2,6 +2,7 @@
 
 use super::crossing::{Crossing, StageUnits, Transfer};
 use super::facts::{Facts, Source};
+use super::partition::in_flight;
 use super::segments::{Key, Pool, Sum, sum_name, sum_type};
 use std::collections::{BTreeMap, BTreeSet};
 use trainc_ir::plan::{Access, BufferKind, SegmentId};
@@ -85,7 +86,7 @@ pub(crate) struct Context<'c, 'f> {
 impl Context<'_, '_> {
     /// How many micro-batches a stage holds at a time under 1F1B: `min(m, p - s)`.
     pub(crate) fn in_flight(&self, stage: usize) -> u64 {
-        self.micro_batches.min((self.stages.len() - stage) as u64)
+        in_flight(self.micro_batches, self.stages.len(), stage)
     }
 
     /// In how many turns micro-batches take slots and frames: as many as are in flight, and two at least, so that what is

@@ -7,10 +7,11 @@
 //! happens before the first write of the other.
 
 use super::pack::{Item, PackOptions, pack};
-use crate::plan::program::{Instance, Ordered};
+use crate::plan::clock::Clocks;
+use crate::plan::program::{Instance, Ordered, numbers};
 use crate::plan::segments::{Key, Pool};
-use crate::plan::stage::{Act, BufferDraft, Lane, StageDraft};
-use std::collections::{BTreeMap, HashMap};
+use crate::plan::stage::{Act, BufferDraft, StageDraft};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use trainc_ir::plan::{Access, BufferKind, Operand, Segment, SegmentId};
 
@@ -183,7 +184,7 @@ impl<'k> Lives<'k> {
         let mut uses: BTreeMap<SegmentId, Uses> = BTreeMap::new();
         let mut starts = Vec::with_capacity(instances.len());
         let mut now = 0u32;
-        for (instance, _, _) in &instances {
+        for instance in &instances {
             starts.push(now);
             if let Act::Call { segment, site: _, unit: _ } = ordered.drafts[instance.draft].act {
                 let segment_data = &pool.segments[segment];
@@ -194,7 +195,7 @@ impl<'k> Lives<'k> {
         let gaps = gaps(ordered, &instances, &starts, now);
         let mut lives = Self { slots: BTreeMap::new(), locals: BTreeMap::new() };
         let mut current: BTreeMap<(&'k Key, u64), Range<u32>> = BTreeMap::new();
-        for (n, (instance, _, _)) in instances.iter().enumerate() {
+        for (n, instance) in instances.iter().enumerate() {
             let draft = ordered.drafts[instance.draft];
             let frame = match draft.act {
                 Act::Call { segment, site: _, unit } => {
@@ -237,50 +238,35 @@ impl<'k> Lives<'k> {
 }
 
 /// For each execution that is not on the compute stream, the gaps that it takes.
-fn gaps(ordered: &Ordered<'_>, instances: &[(Instance, usize, usize)], starts: &[u32], end: u32) -> Vec<Range<u32>> {
-    let number: HashMap<(usize, u64), usize> =
-        instances.iter().enumerate().map(|(n, (i, _, _))| ((i.draft, i.micro_batch), n)).collect();
-    let mut lanes: Vec<&Lane> = ordered.drafts.iter().map(|d| &d.lane).collect();
-    lanes.sort_unstable();
-    lanes.dedup();
-    let lane_of = |draft: usize| lanes.binary_search(&&ordered.drafts[draft].lane).expect("all lanes are listed");
-    let compute = lanes.iter().position(|l| **l == Lane::Compute);
-    let mut current = vec![vec![0usize; lanes.len()]; lanes.len()];
-    let mut after: Vec<Vec<usize>> = Vec::with_capacity(instances.len());
+fn gaps(ordered: &Ordered<'_>, instances: &[Instance], starts: &[u32], end: u32) -> Vec<Range<u32>> {
+    let number = numbers(instances);
+    let mut clocks = Clocks::new(ordered);
+    let compute = clocks.compute;
     let mut gaps = vec![0..0; instances.len()];
-    let mut members: Vec<Vec<usize>> = vec![Vec::new(); lanes.len()];
-    let mut trips: HashMap<(usize, usize), u64> = HashMap::new();
+    let mut members: Vec<Vec<usize>> = vec![Vec::new(); clocks.n_lanes];
     // How many members of each lane a compute call has already been found to wait for.
-    let mut covered = vec![0usize; lanes.len()];
-    for (n, &(instance, part, at)) in instances.iter().enumerate() {
-        let lane = lane_of(instance.draft);
-        let mut clock = current[lane].clone();
-        let trip = trips.entry((part, at)).or_default();
-        for (draft, index) in &ordered.parts[part].body[at].waits {
-            let Ok(micro_batch) = u64::try_from(index.value(*trip)) else { continue };
-            let dep = number[&(*draft, micro_batch)];
-            for (mine, theirs) in clock.iter_mut().zip(&after[dep]) {
-                *mine = (*mine).max(*theirs);
-            }
-        }
-        *trip += 1;
-        if Some(lane) == compute {
+    let mut covered = vec![0usize; clocks.n_lanes];
+    for (n, instance) in instances.iter().enumerate() {
+        let waits = ordered.parts[instance.part].body[instance.at].waits.iter().filter_map(|(draft, index)| {
+            let micro_batch = u64::try_from(index.value(instance.trip)).ok()?;
+            Some(number[&(*draft, micro_batch)])
+        });
+        let lane = clocks.lane(instance.draft);
+        let done = clocks.step(n, lane, &waits.collect()).done;
+        if lane == compute {
             for (other, members) in members.iter().enumerate().filter(|(other, _)| *other != lane) {
-                while members.get(covered[other]).is_some_and(|&m| m < clock[other]) {
+                while members.get(covered[other]).is_some_and(|&m| m < done[other]) {
                     gaps[members[covered[other]]].end = 2 * starts[n] + 1;
                     covered[other] += 1;
                 }
             }
         } else {
-            let done = compute.map_or(0, |c| clock[c]);
-            // `starts[done]` is where the call after the last one that is done would start.
-            let start = if done == 0 { 0 } else { starts.get(done).copied().unwrap_or(end) };
+            let computed = done.get(compute).copied().unwrap_or(0);
+            // `starts[computed]` is where the call after the last one that is done would start.
+            let start = if computed == 0 { 0 } else { starts.get(computed).copied().unwrap_or(end) };
             gaps[n] = 2 * start..2 * end + 1;
         }
-        clock[lane] = n + 1;
         members[lane].push(n);
-        after.push(clock.clone());
-        current[lane] = clock;
     }
     gaps
 }

@@ -91,6 +91,13 @@ pub struct Partition {
     pub runner_ups: Vec<RunnerUp>,
 }
 
+impl Partition {
+    /// GPUs that it takes of each group.
+    pub fn gpus(&self) -> Vec<(NodeGroupId, u32)> {
+        count(self.stages.iter().map(|stage| stage.group))
+    }
+}
+
 /// One stage of a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StageChoice {
@@ -230,9 +237,14 @@ fn space<'a>(costs: &'a StageCosts<'_>, limits: &'a [u32], n_stages: usize, widt
 
 /// GPUs of each group.
 fn mix(stages: &[Placed]) -> Vec<(NodeGroupId, u32)> {
+    count(stages.iter().map(|stage| NodeGroupId::from_index(stage.group)))
+}
+
+/// How often each group occurs.
+fn count(groups: impl Iterator<Item = NodeGroupId>) -> Vec<(NodeGroupId, u32)> {
     let mut counts = std::collections::BTreeMap::new();
-    for stage in stages {
-        *counts.entry(NodeGroupId::from_index(stage.group)).or_insert(0) += 1;
+    for group in groups {
+        *counts.entry(group).or_insert(0) += 1;
     }
     counts.into_iter().collect()
 }
