@@ -7,6 +7,7 @@ mod pass;
 mod pipeline;
 pub mod plan;
 mod registry;
+pub mod schedule;
 pub mod transform;
 mod verifying;
 
