@@ -25,7 +25,7 @@ mod stage;
 
 pub use build::PlacedStage;
 pub use crossing::StageUnits;
-pub use planner::{PlanOptions, Planned, plan};
+pub use planner::{PlanOptions, Planned, plan, plan_with};
 
 #[cfg(test)]
 mod tests;

@@ -52,8 +52,24 @@ pub fn plan(
     options: &PlanOptions,
     header: &Header,
 ) -> Result<Planned, Infeasible> {
+    plan_with(training, cluster, options, header, &mut |_| {})
+}
+
+/// As [`plan`]; `observer` is told the name of every step that is done.
+///
+/// # Errors
+/// As [`plan`].
+pub fn plan_with(
+    training: &TrainingGraph,
+    cluster: &Cluster,
+    options: &PlanOptions,
+    header: &Header,
+    observer: &mut dyn FnMut(&'static str),
+) -> Result<Planned, Infeasible> {
     let facts = Facts::new(training);
+    observer("facts");
     let units = profiles(&facts);
+    observer("measure");
     let mut request = PartitionOptions {
         micro_batches: options.micro_batches,
         stages: options.stages,
@@ -65,11 +81,14 @@ pub fn plan(
     let mut round = 0;
     loop {
         let partition = divide(&units, cluster, &request)?;
+        observer("partition");
         let mut plan = build(&facts, &units, cluster, &placed(&partition), options.micro_batches, header.clone());
+        observer("build");
         let ranks = &plan.prediction.ranks;
         let excess: Vec<u64> = ranks.iter().map(|r| r.device_bytes.saturating_sub(r.capacity_bytes)).collect();
         if excess.iter().all(|&bytes| bytes == 0) {
             predict(&mut plan, cluster, &partition);
+            observer("simulate");
             return Ok(Planned { plan, partition, units });
         }
         // Room is asked for twice as fast in every round, so that the rounds end: with a plan, or with no division left.
