@@ -15,7 +15,7 @@ use trainc_ir::plan::{PlanError, VerifiedPlan, verify};
 use trainc_ir::{Cluster, Diagnostic, ModelSource};
 use trainc_passes::PassEvent;
 use trainc_passes::plan::partition::{Partition, RecomputePolicy, Stages};
-use trainc_passes::plan::{PlanOptions, Planned, plan};
+use trainc_passes::plan::{PlanOptions, Planned, plan_with};
 
 /// A compiled model.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub struct Compiled {
 pub enum Progress<'a> {
     /// A pass starts or is done.
     Pass(PassEvent<'a>),
-    /// A step that is no pass is done: `plan`, `verify`.
+    /// A step that is no pass is done: those of planning, `verify`.
     Done(&'static str),
 }
 
@@ -67,9 +67,9 @@ pub fn compile_with(options: &CompileOptions, observer: &mut dyn FnMut(Progress<
             Recompute::Fit => RecomputePolicy::Fit,
         },
     };
-    let Planned { plan, partition, units: _ } = plan(graph, &cluster, &plan_options, &header)
+    let mut done = |step| observer(Progress::Done(step));
+    let Planned { plan, partition, units: _ } = plan_with(graph, &cluster, &plan_options, &header, &mut done)
         .map_err(|why| infeasible::failure(&why, &cluster, &prepared, options, &plan_options))?;
-    observer(Progress::Done("plan"));
     let plan = verify(&plan, graph)
         .map_err(|errors| Failure { kind: FailureKind::Internal, diagnostics: errors.iter().map(broken).collect() })?;
     observer(Progress::Done("verify"));

@@ -64,10 +64,39 @@ impl<'a> Watch<'a> {
         if !self.args.time_passes {
             return;
         }
-        let mut text = String::new();
-        for (name, time) in &self.times {
-            writeln!(text, "{:>10.3} ms  {name}", time.as_secs_f64() * 1e3).expect("writing to a string does not fail");
-        }
-        self.output.asked_beside(&text);
+        self.output.asked_beside(&report(&self.times));
+    }
+}
+
+/// A line per step in order, and the slowest of them.
+fn report(times: &[(String, Duration)]) -> String {
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    let mut text = String::new();
+    for (name, time) in times {
+        writeln!(text, "{:>10.3} ms  {name}", ms(*time)).expect("writing to a string does not fail");
+    }
+    if let Some((name, slowest)) = times.iter().max_by_key(|(_, time)| *time) {
+        let total: Duration = times.iter().map(|(_, time)| *time).sum();
+        let share = 100.0 * slowest.as_secs_f64() / total.as_secs_f64().max(f64::MIN_POSITIVE);
+        let total = ms(total);
+        writeln!(text, "{total:>10.3} ms  in all; the slowest is `{name}` with {share:.0} %")
+            .expect("writing to a string does not fail");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::report;
+    use std::time::Duration;
+
+    #[test]
+    fn the_report_names_the_slowest_step() {
+        let times =
+            [("read", 10), ("1 fold", 70), ("2 fuse", 20)].map(|(n, ms)| (n.to_owned(), Duration::from_millis(ms)));
+        let text = report(&times);
+        assert_eq!(text.lines().last(), Some("   100.000 ms  in all; the slowest is `1 fold` with 70 %"));
+        assert_eq!(text.lines().count(), 4);
+        assert_eq!(report(&[]), "");
     }
 }

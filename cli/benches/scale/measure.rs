@@ -64,8 +64,9 @@ pub(crate) fn run(shape: Shape, nodes: usize) -> (usize, Vec<Row>) {
     }
     let step = watch.step("differentiate", || transform::differentiate(graph, &options.trainable, &mut notes));
     let step = step.expect("the model can be differentiated");
-    let training = watch.step("optimizer", || transform::optimizer(step, &options.optimizer)).expect("names are unique");
-    let training = watch.step("verify training", || verify_training(training)).expect("the training graph is valid");
+    let training =
+        watch.step("optimizer", || transform::optimizer(step, &options.optimizer)).expect("names are unique");
+    let training = watch.step("verify training", || verify_training(training).expect("the training graph is valid"));
     let text = watch.step("print training", || print_training(training.graph()));
     watch.step("parse training", || parse_training("training.ir", &text)).expect("what was printed parses");
     drop(text);

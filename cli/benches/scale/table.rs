@@ -31,7 +31,8 @@ pub(crate) fn render(runs: &[(usize, Vec<Row>)]) -> String {
                 .expect("writing to a string does not fail");
         }
         if let ([(n, first), .., (m, last)], true) = (&per_node[..], runs.len() > 1) {
-            write!(out, " {:.2} |", (last / first).powf(1.0 / (m / n).log10())).expect("writing to a string does not fail");
+            write!(out, " {:.2} |", (last / first).powf(1.0 / (m / n).log10()))
+                .expect("writing to a string does not fail");
         }
         out.push('\n');
     }

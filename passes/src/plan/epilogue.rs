@@ -1,6 +1,6 @@
 //! What a stage does once per step: zeroing sums, collecting gradients of shared parameters, updating.
 
-use super::facts::{Facts, UnitContribution};
+use super::facts::Facts;
 use super::segments::{Key, Pool, sum_name};
 use super::stage::{Act, BufferDraft, Context, Draft, Lane, PortKey, StageDraft};
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,12 +16,9 @@ pub(crate) fn holders(context: &Context<'_, '_>, parameter: ParameterId) -> Vec<
     let readers = facts.forward_readers[input].iter().chain(&facts.backward_readers[input]);
     let stages: BTreeSet<usize> = readers.filter_map(|&unit| of(unit)).collect();
     let made = |stage: usize| {
-        let units = context.stages[stage].units.clone();
-        let all = units.flat_map(|unit| &facts.contributions[unit]);
-        let mut made: Vec<usize> =
-            all.filter(|c| c.parameter == parameter).map(|c: &UnitContribution| c.index).collect();
-        made.sort_unstable();
-        made
+        let units = &context.stages[stage].units;
+        let made = facts.made_in[parameter].iter().enumerate().filter(|(_, unit)| units.contains(unit));
+        made.map(|(index, _)| index).collect()
     };
     stages.into_iter().map(|stage| (stage, made(stage))).collect()
 }
@@ -158,10 +155,11 @@ fn update(
         Some((of, key)) if *of == value => Some(key),
         Some(_) | None => inputs.get(&value),
     };
-    let node = graph.output(&parameter.name).and_then(|o| graph.producer(o.value));
-    let outputs: Vec<_> = graph.outputs.iter().filter(|o| graph.producer(o.value) == node).collect();
-    let write: BTreeMap<ValueId, Key> = outputs.iter().map(|o| (o.value, named(&o.name))).collect();
-    let values: Vec<ValueId> = outputs.iter().map(|o| o.value).collect();
+    let node = facts.names.update_outputs.get(parameter.name.as_str()).and_then(|o| graph.producer(o.value));
+    let values: Vec<ValueId> = node.map(|node| graph.nodes[node].outputs.clone()).unwrap_or_default();
+    let name_of = |v: &ValueId| facts.names.update_results[*v].map(|name| (*v, named(name)));
+    let write: BTreeMap<ValueId, Key> = values.iter().filter_map(name_of).collect();
+    let values: Vec<ValueId> = write.keys().copied().collect();
     let nodes = update_nodes(training, &values, &given);
     let built =
         pool.update(graph, "update", &nodes, &|v| given(v).expect("what no node makes is given").clone(), &write);
@@ -169,7 +167,7 @@ fn update(
     let formals = pool.segments[built.segment].formals.clone();
     for (key, formal) in built.args.iter().zip(&formals) {
         let Key::Named(input) = key else { continue };
-        let kind = match graph.input(input).map(|i| i.role) {
+        let kind = match facts.names.update_inputs.get(input.as_str()).map(|i| i.role) {
             Some(InputRole::Parameter) => BufferKind::Parameter,
             Some(InputRole::State) => BufferKind::State,
             Some(InputRole::GradientSum) => BufferKind::Gradient,
@@ -186,7 +184,7 @@ fn update(
 /// The value of the update graph that is the sum of all contributions of a parameter: the last of a chain of additions.
 fn total_of(training: &TrainingGraph, facts: &Facts<'_>, id: ParameterId, n: usize) -> Option<ValueId> {
     let graph = &training.update;
-    let input = |k: usize| graph.input(&sum_name(facts, id, k)).map(|i| i.value);
+    let input = |k: usize| facts.names.update_inputs.get(sum_name(facts, id, k).as_str()).map(|i| i.value);
     let mut total = input(0)?;
     for k in 1..n {
         let next = input(k)?;

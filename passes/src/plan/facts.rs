@@ -2,10 +2,10 @@
 //! values cross units.
 
 use crate::analysis::blocks::{Blocks, blocks};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use trainc_ir::id::SideTable;
 use trainc_ir::op::{Elementwise, Op};
-use trainc_ir::{Graph, InputRole, NodeId, ParameterId, TrainingGraph, ValueId};
+use trainc_ir::{Graph, Input, InputRole, NodeId, Output, ParameterId, TrainingGraph, ValueId};
 
 /// Where the bytes of a value come from. Values and their reshapes share one root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,6 +49,42 @@ pub(crate) struct Facts<'a> {
     pub(crate) loss_unit: usize,
     /// The loss sum and count.
     pub(crate) loss: [ValueId; 2],
+    /// Inputs and outputs by name.
+    pub(crate) names: Names<'a>,
+    /// The parameter of each input of the step that is one.
+    pub(crate) parameter_of: SideTable<ValueId, Option<ParameterId>>,
+    /// For each parameter the unit that makes each of its contributions.
+    pub(crate) made_in: SideTable<ParameterId, Vec<usize>>,
+}
+
+/// Inputs and outputs of a training graph by name.
+#[derive(Debug)]
+pub(crate) struct Names<'a> {
+    /// Inputs of the step.
+    pub(crate) step_inputs: HashMap<&'a str, &'a Input>,
+    /// Inputs of the update.
+    pub(crate) update_inputs: HashMap<&'a str, &'a Input>,
+    /// Outputs of the update.
+    pub(crate) update_outputs: HashMap<&'a str, &'a Output>,
+    /// What the update gives a value out as.
+    pub(crate) update_results: SideTable<ValueId, Option<&'a str>>,
+}
+
+impl<'a> Names<'a> {
+    fn new(training: &'a TrainingGraph) -> Self {
+        let inputs = |graph: &'a Graph| graph.inputs.iter().map(|input| (input.name.as_str(), input)).collect();
+        let outputs = training.update.outputs.iter().map(|output| (output.name.as_str(), output));
+        let mut update_results = SideTable::new(None);
+        for output in &training.update.outputs {
+            update_results.set(output.value, Some(output.name.as_str()));
+        }
+        Self {
+            step_inputs: inputs(&training.step),
+            update_inputs: inputs(&training.update),
+            update_outputs: outputs.collect(),
+            update_results,
+        }
+    }
 }
 
 /// A contribution to a parameter's gradient.
@@ -94,7 +130,13 @@ impl<'a> Facts<'a> {
             loss_unit: n_units - 1,
             loss: ["loss_sum", "loss_count"]
                 .map(|name| step.output(name).expect("a verified training graph has both loss outputs").value),
+            names: Names::new(training),
+            parameter_of: SideTable::new(None),
+            made_in: SideTable::default(),
         };
+        for (id, parameter) in training.parameters.iter() {
+            facts.parameter_of.set(parameter.input, Some(id));
+        }
         facts.place_nodes();
         for unit in 0..n_units {
             let reads = facts.reads(&facts.forward[unit], &[]);
@@ -166,6 +208,7 @@ impl<'a> Facts<'a> {
                 let unit = by_source.or(of_user).or_else(|| readers.first().copied()).unwrap_or(0);
                 let value = contribution.value;
                 self.contributions[unit].push(UnitContribution { parameter, index, value });
+                self.made_in[parameter].push(unit);
             }
         }
     }

@@ -9,7 +9,7 @@ use super::stage::{Act, Context, stage};
 use std::collections::BTreeSet;
 use trainc_ir::id::Id;
 use trainc_ir::plan::KernelCall;
-use trainc_ir::{InputRole, Phase, TrainingGraph, Type, ValueId};
+use trainc_ir::{InputRole, Phase, Type, ValueId};
 
 /// Profiles of all units for one micro-batch.
 pub(crate) fn profiles(facts: &Facts<'_>) -> Vec<UnitProfile> {
@@ -25,15 +25,18 @@ pub(crate) fn profiles(facts: &Facts<'_>) -> Vec<UnitProfile> {
         }
     }
     let full = Crossing::new(facts, &recomputed[0]);
+    // What its readers keep anyway is not saved by recomputing.
+    for &value in &full.kept {
+        if let Some(Source::Forward(unit)) = facts.source[value] {
+            let saved = &mut profiles[unit].saved_bytes;
+            *saved = saved.saturating_sub(facts.training.step.ty(value).bytes());
+        }
+    }
     for (unit, profile) in profiles.iter_mut().enumerate() {
         let reads = facts.forward_reads[unit].iter().chain(&facts.backward_reads[unit]);
         let mut from_outside: BTreeSet<ValueId> = reads.copied().filter(|v| full.kept.contains(v)).collect();
         from_outside.retain(|&v| facts.source[v] != Some(Source::Forward(unit)));
         profile.input_bytes = from_outside.iter().map(|&v| facts.training.step.ty(v).bytes()).sum();
-        // What its readers keep anyway is not saved by recomputing.
-        let own = full.kept.iter().filter(|&&v| facts.source[v] == Some(Source::Forward(unit)));
-        let own: u64 = own.map(|&v| facts.training.step.ty(v).bytes()).sum();
-        profile.saved_bytes = profile.saved_bytes.saturating_sub(own);
     }
     for stages in [&kept, &recomputed] {
         let context = Context { facts, stages, transfers: &[], micro_batches: 1 };
@@ -84,7 +87,7 @@ fn holdings(facts: &Facts<'_>, unit: usize) -> UnitProfile {
     for value in reads {
         match facts.source[value] {
             Some(Source::Held) => {
-                let (held, update) = parameter(facts.training, value);
+                let (held, update) = parameter(facts, value);
                 profile.update.extend(update);
                 profile.parameters.push(held);
             }
@@ -99,33 +102,46 @@ fn holdings(facts: &Facts<'_>, unit: usize) -> UnitProfile {
 /// Adds the bytes of every value to the cuts that it crosses.
 fn count_crossings(facts: &Facts<'_>, profiles: &mut [UnitProfile]) {
     let step = &facts.training.step;
+    // What becomes live and what is done with at each cut; sums of them wrap around and come back.
+    let mut forward = vec![0u64; profiles.len() + 1];
+    let mut backward = forward.clone();
+    let span = |changes: &mut [u64], first: usize, end: usize, bytes: u64| {
+        changes[first] = changes[first].wrapping_add(bytes);
+        changes[end] = changes[end].wrapping_sub(bytes);
+    };
     for (id, value) in step.values.iter() {
         let readers = || facts.forward_readers[id].iter().chain(&facts.backward_readers[id]).copied();
         match facts.source[id] {
             Some(Source::Forward(from)) => {
-                let last = readers().fold(from, usize::max);
-                profiles[from..last].iter_mut().for_each(|unit| unit.sent_forward += value.ty.bytes());
+                span(&mut forward, from, readers().fold(from, usize::max), value.ty.bytes());
             }
             Some(Source::Backward(from)) => {
-                let first = readers().fold(from, usize::min);
-                profiles[first..from].iter_mut().for_each(|unit| unit.sent_backward += value.ty.bytes());
+                span(&mut backward, readers().fold(from, usize::min), from, value.ty.bytes());
             }
             Some(Source::Held | Source::Data | Source::Free(_)) | None => {}
         }
     }
+    let (mut sent_forward, mut sent_backward) = (0u64, 0u64);
+    for (profile, (forward, backward)) in profiles.iter_mut().zip(forward.into_iter().zip(backward)) {
+        sent_forward = sent_forward.wrapping_add(forward);
+        sent_backward = sent_backward.wrapping_add(backward);
+        profile.sent_forward = sent_forward;
+        profile.sent_backward = sent_backward;
+    }
 }
 
 /// What each holder of a parameter needs, and the work of its update.
-fn parameter(training: &TrainingGraph, input: ValueId) -> (ParameterProfile, Vec<Work>) {
+fn parameter(facts: &Facts<'_>, input: ValueId) -> (ParameterProfile, Vec<Work>) {
+    let training = facts.training;
     let ty = training.step.ty(input);
-    let found = training.parameters.iter().find(|(_, p)| p.input == input);
+    let found = facts.parameter_of[input].map(|id| (id, &training.parameters[id]));
     let Some((id, parameter)) = found.filter(|(_, p)| !p.contributions.is_empty()) else {
         let id = found.map_or(training.parameters.len() + input.index(), |(id, _)| id.index());
         let held = ParameterProfile { parameter: id as u32, weight: ty.bytes(), gradient: 0, state: 0 };
         return (held, Vec::new());
     };
     let update = &training.update;
-    let node = update.output(&parameter.name).and_then(|o| update.producer(o.value));
+    let node = facts.names.update_outputs.get(parameter.name.as_str()).and_then(|o| update.producer(o.value));
     let mut state = 0;
     let mut works = Vec::new();
     if let Some(node) = node.map(|n| &update.nodes[n]) {

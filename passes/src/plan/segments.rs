@@ -1,8 +1,8 @@
 //! Builds segments: straight-line runs of kernels over formal parameters, shared by everything that is structured alike.
 
 use super::facts::{Facts, Source};
-use std::collections::{BTreeMap, HashMap};
-use trainc_ir::id::{SideTable, Table};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use trainc_ir::id::Table;
 use trainc_ir::op::{Creation, Literal, Op, Optimizer};
 use trainc_ir::plan::{Access, Formal, Kernel, KernelCall, KernelId, Operand, Segment, SegmentId};
 use trainc_ir::{DType, Graph, NodeId, ParameterId, Phase, Type, ValueId};
@@ -93,17 +93,20 @@ impl Pool {
         let step = &facts.training.step;
         let site = nodes.iter().filter_map(|&n| step.nodes[n].op.site()).min().unwrap_or(0);
         let mut run = StepRun { pool: self, facts, key, write, site, draft: Draft::default() };
-        let mut sums: Vec<Option<&Sum>> = sums.iter().map(Some).collect();
+        let own: HashSet<NodeId> = nodes.iter().copied().collect();
+        let maker = |sum: &&Sum| step.producer(facts.root[sum.value]).filter(|node| own.contains(node));
+        let (mine, others): (Vec<&Sum>, Vec<&Sum>) = sums.iter().partition(|sum| maker(sum).is_some());
+        let mut sums_of: HashMap<NodeId, Vec<&Sum>> = HashMap::new();
+        for sum in mine {
+            sums_of.entry(maker(&sum).expect("it was chosen for having one")).or_default().push(sum);
+        }
         for &node in nodes {
             run.node(node);
-            for slot in &mut sums {
-                if let Some(sum) = slot.filter(|s| step.producer(facts.root[s.value]) == Some(node)) {
-                    run.add(sum);
-                    *slot = None;
-                }
+            for sum in sums_of.remove(&node).unwrap_or_default() {
+                run.add(sum);
             }
         }
-        for sum in sums.into_iter().flatten() {
+        for sum in others {
             run.add(sum);
         }
         let draft = run.draft;
@@ -123,8 +126,8 @@ impl Pool {
         let mut draft = Draft::default();
         for &id in nodes {
             let node = &graph.nodes[id];
-            let operands = node.inputs.iter().map(|&v| match draft.local_of[v] {
-                Some(operand) => operand,
+            let operands = node.inputs.iter().map(|&v| match draft.local_of.get(&v) {
+                Some(&operand) => operand,
                 None => draft.formal(inputs(v), graph.ty(v), Access::Read),
             });
             let operands: Vec<Operand> = operands.collect();
@@ -150,26 +153,14 @@ fn kernel_of(graph: &Graph, node: NodeId, op: &Op) -> Kernel {
 }
 
 /// A segment under construction.
+#[derive(Default)]
 struct Draft {
     formals: Vec<Formal>,
     args: Vec<Key>,
     positions: HashMap<Key, u32>,
     locals: Vec<Type>,
-    local_of: SideTable<ValueId, Option<Operand>>,
+    local_of: HashMap<ValueId, Operand>,
     body: Vec<KernelCall>,
-}
-
-impl Default for Draft {
-    fn default() -> Self {
-        Self {
-            formals: Vec::new(),
-            args: Vec::new(),
-            positions: HashMap::new(),
-            locals: Vec::new(),
-            local_of: SideTable::new(None),
-            body: Vec::new(),
-        }
-    }
 }
 
 impl Draft {
@@ -193,7 +184,7 @@ impl Draft {
     fn local(&mut self, value: ValueId, ty: &Type) -> Operand {
         let operand = Operand::Local(self.locals.len() as u32);
         self.locals.push(ty.clone());
-        self.local_of.set(value, Some(operand));
+        self.local_of.insert(value, operand);
         operand
     }
 
@@ -224,7 +215,7 @@ impl StepRun<'_, '_> {
             .map(|&v| match self.write.get(&v) {
                 Some(key) => {
                     let operand = self.draft.formal(key.clone(), step.ty(v), Access::Write);
-                    self.draft.local_of.set(v, Some(operand));
+                    self.draft.local_of.insert(v, operand);
                     operand
                 }
                 None => self.draft.local(v, step.ty(v)),
@@ -238,12 +229,12 @@ impl StepRun<'_, '_> {
     /// The operand that holds the value; free values are made on the way.
     fn read(&mut self, value: ValueId) -> Operand {
         let root = self.facts.root[value];
-        if let Some(operand) = self.draft.local_of[root] {
+        if let Some(&operand) = self.draft.local_of.get(&root) {
             return operand;
         }
         if let Some(Source::Free(node)) = self.facts.source[root] {
             self.make(node);
-            return self.draft.local_of[root].expect("the node just run defines it");
+            return *self.draft.local_of.get(&root).expect("the node just run defines it");
         }
         let ty = self.facts.training.step.ty(root);
         self.draft.formal((self.key)(root), ty, Access::Read)
@@ -254,7 +245,7 @@ impl StepRun<'_, '_> {
         let mut pending = vec![(node, false)];
         while let Some((node, ready)) = pending.pop() {
             let step = &self.facts.training.step;
-            if self.draft.local_of[step.nodes[node].outputs[0]].is_some() {
+            if self.draft.local_of.contains_key(&step.nodes[node].outputs[0]) {
                 continue;
             }
             if ready {

@@ -278,8 +278,8 @@ impl Builder<'_, '_, '_> {
     fn declare_named(&mut self, key: &Key, ty: &Type, in_backward: bool) {
         let Key::Named(name) = key else { return };
         let m = self.context.micro_batches;
-        let step = &self.context.facts.training.step;
-        let input = step.input(name).map(|input| self.context.facts.source[input.value]);
+        let facts = self.context.facts;
+        let input = facts.names.step_inputs.get(name.as_str()).map(|input| facts.source[input.value]);
         let is_data = input == Some(Some(Source::Data));
         let kind = match input {
             Some(Some(Source::Data)) => BufferKind::Data,

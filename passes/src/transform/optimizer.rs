@@ -2,6 +2,7 @@
 
 use super::codes;
 use super::differentiate::Step;
+use std::collections::HashSet;
 use trainc_ir::op::{Elementwise, Optimizer, Real};
 use trainc_ir::{DType, Diagnostic, Diagnostics, GraphBuilder, InputRole, OutputRole, TrainingGraph, Type, ValueId};
 
@@ -73,6 +74,7 @@ pub fn optimizer(step: Step, config: &OptimizerConfig) -> Result<TrainingGraph, 
     let lr = b.input("lr", InputRole::Scalar, Type::scalar(DType::F32));
     let number = b.input("step", InputRole::Scalar, Type::scalar(DType::I64));
     let count = b.input("count", InputRole::Scalar, Type::scalar(DType::I64));
+    let mut taken: HashSet<String> = ["lr", "step", "count"].map(str::to_owned).into();
     let mut problems = Vec::new();
     let mut updated: Vec<(String, ValueId)> = Vec::new();
     for parameter in step.parameters.values().filter(|p| !p.contributions.is_empty()) {
@@ -80,7 +82,7 @@ pub fn optimizer(step: Step, config: &OptimizerConfig) -> Result<TrainingGraph, 
         let sum_ty = ty.with_dtype(sum_dtype(ty.dtype));
         let name = &parameter.name;
         let mut input = |b: &mut GraphBuilder, name: String, role: InputRole, ty: &Type| {
-            if b.graph().input(&name).is_some() {
+            if !taken.insert(name.clone()) {
                 let message = format!("the name `{name}` is needed twice by the update of the parameters");
                 problems
                     .push(Diagnostic::error(codes::NAME_TAKEN, message).with_help("rename the parameter in the model"));
