@@ -8,12 +8,27 @@ const INPUT_GRAD: u8 = 2;
 const WEIGHT_GRAD: u8 = 4;
 
 impl Schedule {
-    /// Each piece of work is done exactly once, on its stage's rank; no ranks wait for each other for ever; a stage adds up
-    /// its gradients in ascending order of micro-batches.
+    /// It is executable, and a stage adds up its gradients in ascending order of micro-batches.
     ///
     /// # Errors
     /// The first violation.
     pub fn check(&self) -> Result<(), ScheduleError> {
+        self.check_executable()?;
+        let mut last: Vec<Option<u64>> = vec![None; self.n_stages()];
+        for &work in self.ranks.iter().flatten().filter(|work| bits(work.kind) & WEIGHT_GRAD != 0) {
+            if let Some(after) = last[work.stage].filter(|&last| last > work.micro_batch) {
+                return Err(ScheduleError::Descending { work, after });
+            }
+            last[work.stage] = Some(work.micro_batch);
+        }
+        Ok(())
+    }
+
+    /// Each piece of work is done exactly once, on its stage's rank, and no ranks wait for each other for ever.
+    ///
+    /// # Errors
+    /// The first violation.
+    pub fn check_executable(&self) -> Result<(), ScheduleError> {
         let (n_stages, n_ranks) = (self.n_stages(), self.ranks.len());
         for (stage, &rank) in self.rank_of.iter().enumerate() {
             if rank >= n_ranks {
@@ -22,7 +37,6 @@ impl Schedule {
         }
         let micro_batches = self.micro_batches;
         let mut seen = vec![0u8; n_stages * micro_batches as usize];
-        let mut last: Vec<Option<u64>> = vec![None; n_stages];
         for (rank, works) in self.ranks.iter().enumerate() {
             for &work in works {
                 if work.stage >= n_stages || work.micro_batch >= micro_batches {
@@ -37,12 +51,6 @@ impl Schedule {
                     return Err(ScheduleError::Twice { work });
                 }
                 *seen |= bits;
-                if bits & WEIGHT_GRAD != 0 {
-                    if let Some(after) = last[work.stage].filter(|&last| last > work.micro_batch) {
-                        return Err(ScheduleError::Descending { work, after });
-                    }
-                    last[work.stage] = Some(work.micro_batch);
-                }
             }
         }
         for (i, &seen) in seen.iter().enumerate() {

@@ -84,6 +84,15 @@ pub enum ScheduleError {
         /// The micro-batch that came before it.
         after: u64,
     },
+    /// Costs are given for another number of things.
+    Costs {
+        /// What they are given for.
+        what: &'static str,
+        /// For how many.
+        number: usize,
+        /// How many there are.
+        expected: usize,
+    },
     /// The ranks wait for each other for ever.
     Deadlock {
         /// The first rank that waits.
@@ -135,6 +144,7 @@ impl fmt::Display for ScheduleError {
                 f,
                 "{work} comes after micro-batch {after}: a stage must add up gradients in ascending order of micro-batches"
             ),
+            Self::Costs { what, number, expected } => write!(f, "costs of {number} {what}: there are {expected}"),
             Self::Deadlock { rank, work, waits_for } => {
                 write!(f, "rank {rank} waits for ever: its {work} needs {waits_for}, which never comes")
             }

@@ -12,7 +12,9 @@ mod gpipe;
 mod interleaved;
 mod kind;
 mod one_f_one_b;
+mod ratio;
 mod rounds;
+mod timing;
 mod zb_h1;
 mod zb_v;
 
@@ -25,6 +27,8 @@ pub use gpipe::GPipe;
 pub use interleaved::Interleaved;
 pub use kind::ScheduleKind;
 pub use one_f_one_b::OneFOneB;
+pub use ratio::Ratio;
+pub use timing::{Boundary, Costs, RankTiming, Reduce, Resident, StageCost, StageTiming, Timing, Traffic, simulate};
 pub use zb_h1::ZbH1;
 pub use zb_v::ZbV;
 
