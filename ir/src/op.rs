@@ -2,7 +2,9 @@
 
 mod attention;
 mod attr;
+mod batch_norm;
 mod contraction;
+mod convolution;
 mod creation;
 mod elementwise;
 mod indexing;
@@ -12,14 +14,18 @@ mod movement;
 mod normalization;
 mod opaque;
 mod optimizer;
+mod pooling;
 mod random;
 mod reduction;
 mod rule;
 mod serde;
+mod window;
 
 pub use attention::Attention;
 pub use attr::{Attr, Attrs, Real};
+pub use batch_norm::BatchNorm;
 pub use contraction::Contraction;
+pub use convolution::Convolution;
 pub use creation::Creation;
 pub use elementwise::{Elementwise, GeluForm};
 pub use indexing::Indexing;
@@ -29,6 +35,7 @@ pub use movement::Movement;
 pub use normalization::Normalization;
 pub use opaque::Opaque;
 pub use optimizer::Optimizer;
+pub use pooling::Pooling;
 pub use random::Random;
 pub use reduction::{ReduceKind, Reduction};
 
@@ -96,10 +103,16 @@ op! {
     Elementwise,
     /// Matrix products.
     Contraction,
+    /// Convolutions.
+    Convolution,
+    /// Pooling.
+    Pooling,
     /// Reductions and scans.
     Reduction,
     /// Normalizations and softmax.
     Normalization,
+    /// Batch normalization.
+    BatchNorm,
     /// Attention and rotary embedding.
     Attention,
     /// Gather and scatter.
@@ -129,6 +142,7 @@ impl Op {
         match self {
             Self::Random(Random::Dropout { p: _, site } | Random::DropoutGrad { p: _, site }) => Some(*site),
             Self::Elementwise(_) | Self::Contraction(_) | Self::Reduction(_) | Self::Normalization(_) => None,
+            Self::Convolution(_) | Self::Pooling(_) | Self::BatchNorm(_) => None,
             Self::Attention(_) | Self::Indexing(_) | Self::Movement(_) | Self::Creation(_) => None,
             Self::Loss(_) | Self::Optimizer(_) | Self::Opaque(_) => None,
         }
@@ -141,6 +155,7 @@ impl Op {
             Self::Random(Random::Dropout { p, site: _ }) => Random::Dropout { p: *p, site }.into(),
             Self::Random(Random::DropoutGrad { p, site: _ }) => Random::DropoutGrad { p: *p, site }.into(),
             Self::Elementwise(_) | Self::Contraction(_) | Self::Reduction(_) | Self::Normalization(_) => self.clone(),
+            Self::Convolution(_) | Self::Pooling(_) | Self::BatchNorm(_) => self.clone(),
             Self::Attention(_) | Self::Indexing(_) | Self::Movement(_) | Self::Creation(_) => self.clone(),
             Self::Loss(_) | Self::Optimizer(_) | Self::Opaque(_) => self.clone(),
         }
@@ -150,6 +165,8 @@ impl Op {
     pub fn in_place(&self) -> &'static [(usize, usize)] {
         match self {
             Self::Optimizer(op) => op.in_place(),
+            Self::BatchNorm(op) => op.in_place(),
+            Self::Convolution(_) | Self::Pooling(_) => &[],
             Self::Elementwise(_) | Self::Contraction(_) | Self::Reduction(_) | Self::Normalization(_) => &[],
             Self::Attention(_) | Self::Indexing(_) | Self::Movement(_) | Self::Creation(_) => &[],
             Self::Random(_) | Self::Loss(_) | Self::Opaque(_) => &[],
@@ -162,9 +179,11 @@ impl Op {
         match self {
             Self::Contraction(op) => op.flops(inputs, outputs),
             Self::Attention(op) => op.flops(inputs, outputs),
+            Self::Convolution(op) => op.flops(inputs, outputs),
+            Self::Pooling(op) => op.flops(inputs, outputs),
             Self::Movement(_) | Self::Indexing(_) | Self::Creation(_) | Self::Opaque(_) => 0,
             Self::Elementwise(_) | Self::Reduction(_) | Self::Random(_) | Self::Loss(_) => touched(),
-            Self::Normalization(_) | Self::Optimizer(_) => 8 * touched(),
+            Self::Normalization(_) | Self::BatchNorm(_) | Self::Optimizer(_) => 8 * touched(),
         }
     }
 

@@ -64,6 +64,7 @@ fn keeps_values(op: &Op) -> bool {
         Op::Movement(Movement::SliceGrad { .. } | Movement::Pad { .. }) => false,
         Op::Movement(_) | Op::Elementwise(Elementwise::Cast { to: _ }) => true,
         Op::Elementwise(_) | Op::Contraction(_) | Op::Reduction(_) | Op::Normalization(_) | Op::Attention(_) => false,
+        Op::Convolution(_) | Op::Pooling(_) | Op::BatchNorm(_) => false,
         Op::Indexing(_) | Op::Creation(_) | Op::Random(_) | Op::Loss(_) | Op::Optimizer(_) | Op::Opaque(_) => false,
     }
 }

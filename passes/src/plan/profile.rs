@@ -6,7 +6,7 @@ use trainc_ir::{DType, Type};
 /// What kind of kernel does a piece of work, which decides the rates that bound it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WorkClass {
-    /// Matrix products, on tensor cores where the type has them.
+    /// Matrix products and convolutions, on tensor cores where the type has them.
     Matmul,
     /// Fused attention: products and softmax.
     Attention,
@@ -110,12 +110,13 @@ pub struct ParameterProfile {
 
 fn class(op: &Op) -> WorkClass {
     match op {
-        Op::Contraction(_) => WorkClass::Matmul,
+        Op::Contraction(_) | Op::Convolution(_) => WorkClass::Matmul,
         Op::Attention(
             Attention::Attention { scale: _, causal: _ } | Attention::AttentionGrad { scale: _, causal: _ },
         ) => WorkClass::Attention,
         Op::Attention(Attention::Rope | Attention::RopeGrad) => WorkClass::Memory,
         Op::Elementwise(_) | Op::Reduction(_) | Op::Normalization(_) | Op::Indexing(_) => WorkClass::Memory,
+        Op::Pooling(_) | Op::BatchNorm(_) => WorkClass::Memory,
         Op::Random(_) | Op::Loss(_) | Op::Opaque(_) => WorkClass::Memory,
         Op::Movement(_) if op.is_alias() => WorkClass::Free,
         Op::Movement(_) => WorkClass::Memory,
@@ -152,6 +153,7 @@ fn bytes(op: &Op, inputs: &[&Type], outputs: &[&Type]) -> u64 {
         Op::Indexing(_) | Op::Movement(_) | Op::Random(_) | Op::Loss(_) | Op::Optimizer(_) | Op::Opaque(_) => {
             op.bytes(inputs, outputs)
         }
+        Op::Convolution(_) | Op::Pooling(_) | Op::BatchNorm(_) => op.bytes(inputs, outputs),
     }
 }
 

@@ -1,7 +1,9 @@
 //! Runs one operator of the IR on byte slices: finds the kernel for its family, attributes and element types.
 
 mod attention;
+mod batch_norm;
 mod contraction;
+mod convolution;
 mod creation;
 mod elementwise;
 mod indexing;
@@ -9,6 +11,7 @@ mod loss;
 mod movement;
 mod normalization;
 mod optimizer;
+mod pooling;
 mod random;
 mod reduction;
 mod widen;
@@ -133,6 +136,9 @@ pub(crate) fn execute(op: &Op, context: Context, inputs: &[Arg<'_>], outputs: &m
     match op {
         Op::Elementwise(op) => elementwise::execute(op, inputs, &mut outputs[0]),
         Op::Contraction(op) => contraction::execute(op, inputs, &mut outputs[0]),
+        Op::Convolution(op) => convolution::execute(op, inputs, &mut outputs[0]),
+        Op::Pooling(op) => pooling::execute(op, inputs, &mut outputs[0]),
+        Op::BatchNorm(op) => batch_norm::execute(op, inputs, outputs),
         Op::Reduction(op) => reduction::execute(op, inputs, outputs),
         Op::Normalization(op) => normalization::execute(op, inputs, outputs),
         Op::Attention(op) => attention::execute(op, inputs, outputs),
@@ -152,6 +158,7 @@ fn computes(op: &Op) -> bool {
         Op::Elementwise(Elementwise::Cast { to: _ } | Elementwise::Select) => false,
         Op::Optimizer(Optimizer::Accumulate) | Op::Elementwise(_) | Op::Contraction(_) | Op::Reduction(_) => true,
         Op::Normalization(_) | Op::Attention(_) | Op::Random(_) | Op::Loss(_) | Op::Optimizer(_) => true,
+        Op::Convolution(_) | Op::Pooling(_) | Op::BatchNorm(_) => true,
         Op::Indexing(op) => indexing::adds(op),
         Op::Movement(_) | Op::Creation(_) | Op::Opaque(_) => false,
     }

@@ -8,16 +8,20 @@ mod float;
 mod parallel;
 mod vector;
 mod walk;
+mod window;
 
 pub(crate) mod attention;
+pub(crate) mod batch_norm;
 pub(crate) mod binary;
 pub(crate) mod cast;
+pub(crate) mod convolution;
 pub(crate) mod gather;
 pub(crate) mod loss;
 pub(crate) mod matmul;
 pub(crate) mod movement;
 pub(crate) mod norm;
 pub(crate) mod optimizer;
+pub(crate) mod pooling;
 pub(crate) mod random;
 pub(crate) mod reduce;
 pub(crate) mod rope;
@@ -28,3 +32,4 @@ pub(crate) mod unary_grad;
 
 pub(crate) use float::Float;
 pub(crate) use gather::IndexOutOfRange;
+pub(crate) use window::Windows;

@@ -29,6 +29,7 @@ fn kernel_types(kernel: &Kernel) -> Result<(), String> {
         }
         Op::Elementwise(_) | Op::Contraction(_) | Op::Reduction(_) | Op::Normalization(_) | Op::Attention(_) => {}
         Op::Indexing(_) | Op::Movement(_) | Op::Random(_) | Op::Loss(_) | Op::Optimizer(_) => {}
+        Op::Convolution(_) | Op::Pooling(_) | Op::BatchNorm(_) => {}
     }
     let inputs: Vec<&Type> = kernel.inputs.iter().collect();
     let inferred = kernel.op.infer(&inputs)?;

@@ -86,6 +86,7 @@ impl Terms {
             Op::Indexing(_) | Op::Movement(_) | Op::Creation(_) | Op::Loss(_) | Op::Optimizer(_) | Op::Opaque(_) => {
                 (op.clone(), None)
             }
+            Op::Convolution(_) | Op::Pooling(_) | Op::BatchNorm(_) => (op.clone(), None),
         };
         let alias = op.is_alias();
         let next = KernelNumber(self.kernels.len() as u32);

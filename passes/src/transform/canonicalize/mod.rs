@@ -81,6 +81,7 @@ fn is_compared(op: &Op) -> bool {
             LiteralData::Dense(bytes) => bytes.len() <= MAX_COMPARED,
         },
         Op::Elementwise(_) | Op::Contraction(_) | Op::Reduction(_) | Op::Normalization(_) | Op::Attention(_) => true,
+        Op::Convolution(_) | Op::Pooling(_) | Op::BatchNorm(_) => true,
         Op::Indexing(_) | Op::Movement(_) | Op::Random(_) | Op::Loss(_) | Op::Optimizer(_) => true,
     }
 }
@@ -130,6 +131,7 @@ impl Rewriter {
             Op::Reduction(op) => reduction::simplify(self, op, inputs),
             Op::Movement(op) => movement::simplify(self, op, inputs),
             Op::Normalization(_) | Op::Attention(_) | Op::Indexing(_) | Op::Creation(_) | Op::Random(_) => None,
+            Op::Convolution(_) | Op::Pooling(_) | Op::BatchNorm(_) => None,
             Op::Loss(_) | Op::Optimizer(_) | Op::Opaque(_) => None,
         }
     }

@@ -121,6 +121,7 @@ fn uniform(value: ValueId, b: &Backward) -> Option<f64> {
     match b.graph().producer_op(value)? {
         Op::Creation(Creation::Constant { value }) => value.uniform_f64(),
         Op::Elementwise(_) | Op::Contraction(_) | Op::Reduction(_) | Op::Normalization(_) | Op::Attention(_) => None,
+        Op::Convolution(_) | Op::Pooling(_) | Op::BatchNorm(_) => None,
         Op::Indexing(_) | Op::Movement(_) | Op::Random(_) | Op::Loss(_) | Op::Optimizer(_) | Op::Opaque(_) => None,
     }
 }

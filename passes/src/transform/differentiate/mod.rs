@@ -10,12 +10,15 @@
 
 mod attention;
 mod backward;
+mod batch_norm;
 mod contraction;
+mod convolution;
 mod elementwise;
 mod indexing;
 mod loss;
 mod movement;
 mod normalization;
+mod pooling;
 mod random;
 mod reduction;
 mod support;
@@ -190,8 +193,11 @@ fn gradient(at: &Site, b: &mut Backward) -> Gradients {
     match &at.node.op {
         Op::Elementwise(op) => elementwise::gradient(op, at, b),
         Op::Contraction(op) => contraction::gradient(op, at, b),
+        Op::Convolution(op) => convolution::gradient(op, at, b),
+        Op::Pooling(op) => pooling::gradient(op, at, b),
         Op::Reduction(op) => reduction::gradient(op, at, b),
         Op::Normalization(op) => normalization::gradient(op, at, b),
+        Op::BatchNorm(op) => batch_norm::gradient(op, at, b),
         Op::Attention(op) => attention::gradient(op, at, b),
         Op::Indexing(op) => indexing::gradient(op, at, b),
         Op::Movement(op) => movement::gradient(op, at, b),

@@ -3,7 +3,7 @@
 use trainc_ir::Op;
 
 /// Operators that no gradient can pass: gradients themselves, updates, and what nobody knows.
-const WITHOUT: [&str; 23] = [
+const WITHOUT: [&str; 27] = [
     "tanh_grad",
     "sigmoid_grad",
     "relu_grad",
@@ -14,6 +14,10 @@ const WITHOUT: [&str; 23] = [
     "rms_norm_input_grad",
     "rms_norm_param_grad",
     "softmax_grad",
+    "max_pool_grad",
+    "batch_norm_input_grad",
+    "batch_norm_param_grad",
+    "running_average",
     "log_softmax_grad",
     "attention_grad",
     "rope_grad",

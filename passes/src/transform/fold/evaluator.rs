@@ -73,6 +73,7 @@ impl Evaluator {
                 reduction::evaluate(op, inputs[0], ty(), self.limit).map(|t| vec![t])
             }
             Op::Contraction(_) | Op::Reduction(_) | Op::Normalization(_) | Op::Attention(_) | Op::Random(_) => None,
+            Op::Convolution(_) | Op::Pooling(_) | Op::BatchNorm(_) => None,
             Op::Loss(_) | Op::Optimizer(_) | Op::Opaque(_) => None,
         }
     }

@@ -126,6 +126,7 @@ impl Fuser {
             Op::Contraction(_) => attention::fuse(self, value),
             Op::Reduction(_) => cross_entropy::fuse(self, value),
             Op::Normalization(_) | Op::Attention(_) | Op::Indexing(_) | Op::Movement(_) | Op::Creation(_) => None,
+            Op::Convolution(_) | Op::Pooling(_) | Op::BatchNorm(_) => None,
             Op::Random(_) | Op::Loss(_) | Op::Optimizer(_) | Op::Opaque(_) => None,
         }
     }
