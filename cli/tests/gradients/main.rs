@@ -5,6 +5,7 @@ mod finite;
 mod kinks;
 mod models;
 mod structured;
+mod windows;
 
 use finite::Case;
 use std::collections::BTreeSet;

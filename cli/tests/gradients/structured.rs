@@ -2,12 +2,13 @@
 
 use crate::finite::{Case, Drawn};
 use trainc_ir::op::{
-    Attention, Contraction, Indexing, Literal, Loss, Movement, Normalization, Random, Real, ReduceKind, Reduction,
+    Attention, BatchNorm, Contraction, Convolution, Indexing, Literal, Loss, Movement, Normalization, Pooling, Random,
+    Real, ReduceKind, Reduction,
 };
 use trainc_ir::{GraphBuilder, Op, ValueId};
 
 pub(crate) fn cases() -> Vec<Case> {
-    [products(), reductions(), normalizations(), attentions(), lookups(), movements(), rest()].concat()
+    [products(), windows(), reductions(), normalizations(), attentions(), lookups(), movements(), rest()].concat()
 }
 
 /// A case of one operator on parameters only, all of whose results count.
@@ -48,6 +49,62 @@ fn products() -> Vec<Case> {
             cases.push(single(&format!("{name} with a shared matrix"), op, &[drawn(&a), drawn(&c[1..])]));
         }
     }
+    cases
+}
+
+/// Windows that overlap, leave elements out, and reach over the edges.
+fn windows() -> Vec<Case> {
+    let (strides, low, high) = (vec![2, 1], vec![1, 0], vec![0, 2]);
+    let (x, y) = ([2, 4, 5, 6], [2, 6, 2, 6]);
+    let w: [u64; 4] = [6, 2, 3, 3];
+    let dilations = vec![1, 1];
+    let groups = 2;
+    let geometry = (strides.clone(), low.clone(), high.clone(), dilations.clone());
+    let conv = |(strides, low, high, dilations)| Convolution::Conv { strides, low, high, dilations, groups };
+    let of_input = |(strides, low, high, dilations)| {
+        let shape = x.to_vec();
+        Convolution::ConvInputGrad { shape, strides, low, high, dilations, groups }
+    };
+    let of_weight = |(strides, low, high, dilations)| {
+        let kernel = vec![3, 3];
+        Convolution::ConvWeightGrad { kernel, strides, low, high, dilations, groups }
+    };
+    let kernel = vec![2, 3];
+    let mut cases = vec![
+        single("conv", conv(geometry.clone()), &[drawn(&x), drawn(&w)]),
+        single("conv input grad", of_input(geometry.clone()), &[drawn(&w), drawn(&y)]),
+        single("conv weight grad", of_weight(geometry), &[drawn(&x), drawn(&y)]),
+    ];
+    for (ceil, pads) in [(false, false), (true, true)] {
+        let (kernel, strides, dilations) = (kernel.clone(), strides.clone(), dilations.clone());
+        let (low, high) = (low.clone(), high.clone());
+        let max = Pooling::MaxPool {
+            kernel: kernel.clone(),
+            strides: strides.clone(),
+            low: low.clone(),
+            high: high.clone(),
+            dilations: dilations.clone(),
+            ceil,
+        };
+        cases.push(single(&format!("max pool {ceil}"), max, &[drawn(&[1, 2, 5, 6])]));
+        let shape = vec![1, 2, 5, 6];
+        let average = Pooling::AveragePool {
+            kernel: kernel.clone(),
+            strides: strides.clone(),
+            low: low.clone(),
+            high: high.clone(),
+            dilations: dilations.clone(),
+            ceil,
+            pads,
+        };
+        let y = trainc_ir::Type::new(trainc_ir::DType::F64, shape.clone());
+        let y = Op::from(average.clone()).infer(&[&y]).expect("the windows fit").remove(0).shape;
+        let grad = Pooling::AveragePoolGrad { shape, kernel, strides, low, high, dilations, ceil, pads };
+        cases.push(single(&format!("average pool {ceil}"), average, &[drawn(&[1, 2, 5, 6])]));
+        cases.push(single(&format!("average pool grad {ceil}"), grad, &[drawn(&y)]));
+    }
+    let eps = Real::new(1e-3);
+    cases.push(first("batch norm", BatchNorm::BatchNorm { eps }, &[drawn(&[3, 2, 4]), drawn(&[2]), drawn(&[2])]));
     cases
 }
 

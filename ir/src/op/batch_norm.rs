@@ -76,7 +76,9 @@ impl BatchNorm {
     pub(crate) fn in_place(&self) -> &'static [(usize, usize)] {
         match self {
             Self::RunningAverage { momentum: _ } => &[(0, 0)],
-            Self::BatchNorm { eps: _ } | Self::BatchNormInputGrad { eps: _ } | Self::BatchNormParamGrad { eps: _ } => &[],
+            Self::BatchNorm { eps: _ } | Self::BatchNormInputGrad { eps: _ } | Self::BatchNormParamGrad { eps: _ } => {
+                &[]
+            }
         }
     }
 }

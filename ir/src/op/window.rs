@@ -39,7 +39,12 @@ impl Windows<'_> {
             .map(|axis| {
                 let found = self.along(axis, dims[axis], kernel[axis]);
                 found.ok_or_else(|| {
-                    format!("a window of {} does not fit into {} positions on axis {}", kernel[axis], dims[axis], axis + 2)
+                    format!(
+                        "a window of {} does not fit into {} positions on axis {}",
+                        kernel[axis],
+                        dims[axis],
+                        axis + 2
+                    )
                 })
             })
             .collect()

@@ -2,7 +2,10 @@
 
 use crate::host::{Context, Tensor, interpret};
 use std::collections::BTreeMap;
-use trainc_ir::op::{Attention, Elementwise, GeluForm, Indexing, Loss, Movement, Normalization, Random, Real};
+use trainc_ir::op::{
+    Attention, BatchNorm, Convolution, Elementwise, GeluForm, Indexing, Loss, Movement, Normalization, Pooling, Random,
+    Real,
+};
 use trainc_ir::{DType, GraphBuilder, InputRole, Op, OutputRole, Type};
 
 fn float(shape: &[u64]) -> Type {
@@ -118,6 +121,62 @@ fn normalization() {
     check(N::RmsNorm { eps }, N::RmsNormParamGrad, &types[..2], inputs, &[1]);
     check(N::Softmax, N::SoftmaxGrad, &types[..1], output_and_dy, &[0]);
     check(N::LogSoftmax, N::LogSoftmaxGrad, &types[..1], output_and_dy, &[0]);
+}
+
+#[test]
+fn batch_normalization() {
+    let eps = Real::new(1e-3);
+    let types = [float(&[3, 2, 4]), float(&[2]), float(&[2])];
+    check(
+        BatchNorm::BatchNorm { eps },
+        BatchNorm::BatchNormInputGrad { eps },
+        &types,
+        |x, y, dy| vec![x[0].clone(), x[1].clone(), y[1].clone(), y[2].clone(), dy],
+        &[0],
+    );
+    check(
+        BatchNorm::BatchNorm { eps },
+        BatchNorm::BatchNormParamGrad { eps },
+        &types,
+        |x, y, dy| vec![x[0].clone(), y[1].clone(), y[2].clone(), dy],
+        &[1, 2],
+    );
+}
+
+#[test]
+fn windows() {
+    let (strides, low, high, dilations, groups) = (vec![2, 1], vec![1, 0], vec![0, 2], vec![1, 2], 2);
+    let types = [float(&[2, 4, 5, 6]), float(&[6, 2, 3, 2])];
+    let parts = || (strides.clone(), low.clone(), high.clone(), dilations.clone());
+    let (s, l, h, d) = parts();
+    let forward = Convolution::Conv { strides: s, low: l, high: h, dilations: d, groups };
+    let (s, l, h, d) = parts();
+    let shape = vec![2, 4, 5, 6];
+    let of_input =
+        Convolution::ConvInputGrad { shape: shape.clone(), strides: s, low: l, high: h, dilations: d, groups };
+    check(forward.clone(), of_input, &types, |x, _, dy| vec![x[1].clone(), dy], &[0]);
+    let (s, l, h, d) = parts();
+    let of_weight =
+        Convolution::ConvWeightGrad { kernel: vec![3, 2], strides: s, low: l, high: h, dilations: d, groups };
+    check(forward, of_weight, &types, input_and_dy, &[1]);
+    for (ceil, pads) in [(false, true), (true, false), (true, true)] {
+        let kernel = vec![2, 3];
+        let (strides, low, high, dilations) = parts();
+        let forward = Pooling::AveragePool { kernel, strides, low, high, dilations, ceil, pads };
+        let (shape, kernel) = (shape.clone(), vec![2, 3]);
+        let (strides, low, high, dilations) = parts();
+        let gradient = Pooling::AveragePoolGrad { shape, kernel, strides, low, high, dilations, ceil, pads };
+        check(forward, gradient, &types[..1], |_, _, dy| vec![dy], &[0]);
+        let kernel = vec![2, 3];
+        let (strides, low, high, dilations) = parts();
+        let forward = Pooling::MaxPool { kernel, strides, low, high, dilations, ceil };
+        let kernel = vec![2, 3];
+        let (strides, low, high, dilations) = parts();
+        let gradient = Pooling::MaxPoolGrad { kernel, strides, low, high, dilations, ceil };
+        // Equal elements would make the slope a matter of convention.
+        let x = [float(&[1, 1, 5, 6])];
+        check(forward, gradient, &x, input_and_dy, &[0]);
+    }
 }
 
 #[test]

@@ -78,14 +78,7 @@ pub(crate) fn batch_norm<T: Float>(
 }
 
 /// Gradient of the data.
-pub(crate) fn input_grad<T: Float>(
-    sizes: Channels,
-    x: &[T],
-    w: &[T],
-    stats: &Stats<'_, T>,
-    dy: &[T],
-    dx: &mut [T],
-) {
+pub(crate) fn input_grad<T: Float>(sizes: Channels, x: &[T], w: &[T], stats: &Stats<'_, T>, dy: &[T], dx: &mut [T]) {
     let dx = Shared::new(dx);
     let n = sizes.places;
     sizes.each(|channel| {
