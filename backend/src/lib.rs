@@ -7,7 +7,10 @@ mod host;
 mod request;
 mod run;
 
-pub use emit::{EMIT_CODES, plan_to_json, plan_to_protobuf, read_plan, summary_to_json, write_files};
+pub use emit::{
+    EMIT_CODES, Trace, TraceArrow, TraceDetail, TraceProcess, TraceSlice, plan_to_json, plan_to_protobuf, read_plan,
+    summary_to_json, trace_to_json, write_file, write_files,
+};
 pub use host::{Context, Fault, InterpretError, Tensor, interpret};
 pub use request::{
     KubernetesOptions, PlacementRequest, REQUEST_CODES, RequestGroup, SlurmOptions, kubernetes_manifest, slurm_script,

@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Say what a model needs on a cluster, without writing anything
     Estimate(EstimateArgs),
+    /// Replay a compiled plan on a cluster: when everything happens, and what a step's time comes from
+    Simulate(SimulateArgs),
     /// Show the operators and repeated blocks of a model, or its IR
     Inspect(InspectArgs),
     /// Check a compiled plan against its model
@@ -175,6 +177,20 @@ pub(crate) struct VerifyArgs {
     /// The model, where it is not where it was when the plan was compiled
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<PathBuf>,
+}
+
+/// `simulate`
+#[derive(Debug, Args)]
+pub(crate) struct SimulateArgs {
+    /// The folder that `compile` wrote, or a plan file
+    #[arg(value_name = "DIR")]
+    pub(crate) plan: PathBuf,
+    /// The cluster description, a TOML file; another than the plan's shows what its GPUs and links would do to this plan
+    #[arg(long, value_name = "FILE", help_heading = "Cluster")]
+    pub(crate) cluster: PathBuf,
+    /// Write the timeline to a file that ui.perfetto.dev and chrome://tracing open
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
 }
 
 /// `run`

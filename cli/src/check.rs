@@ -37,7 +37,7 @@ pub struct Checked {
 /// The plan or the model cannot be read, they do not belong together, or the plan breaks rules.
 pub fn check(path: &Path, model: Option<&Path>) -> Result<Checked, Failure> {
     let file = plan_file(path);
-    let plan = read(&file)?;
+    let plan = read_plan_file(&file)?;
     let options = model_options(&plan, find_model(&file, model)?)?;
     let opened = open_model(&options.model, &options)?;
     same_model(&plan, &opened, &options)?;
@@ -55,7 +55,7 @@ pub fn check(path: &Path, model: Option<&Path>) -> Result<Checked, Failure> {
 /// It cannot be read, or holds another plan.
 pub fn check_twin(path: &Path, plan: &Plan) -> Result<(), Failure> {
     let twin = path.join(PLAN_PB);
-    if !path.is_dir() || !twin.exists() || read(&twin)? == *plan {
+    if !path.is_dir() || !twin.exists() || read_plan_file(&twin)? == *plan {
         return Ok(());
     }
     let message = format!("`{}` holds another plan than `{PLAN_JSON}`, which was checked", twin.display());
@@ -124,7 +124,7 @@ fn short(digest: &str) -> &str {
 }
 
 /// Reads a plan file, in either form.
-fn read(file: &Path) -> Result<Plan, Failure> {
+pub(crate) fn read_plan_file(file: &Path) -> Result<Plan, Failure> {
     let bytes = std::fs::read(file).map_err(|error| {
         let message = format!("cannot read the plan `{}`: {error}", file.display());
         let help = "give the folder that `trainc compile` wrote";

@@ -53,7 +53,7 @@ pub fn compile(options: &CompileOptions) -> Result<Compiled, Failure> {
 /// As [`compile`].
 pub fn compile_with(options: &CompileOptions, observer: &mut dyn FnMut(Progress<'_>)) -> Result<Compiled, Failure> {
     let stages = stages(options.stages)?;
-    let (cluster, cluster_text) = read_cluster(options)?;
+    let (cluster, cluster_text) = read_cluster(&options.cluster)?;
     let prepared = prepare(&options.model, &mut |event| observer(Progress::Pass(event)))?;
     let Prepared { model, training, micro_batches, micro_batch, notes } = &prepared;
     let graph = training.graph();
@@ -122,9 +122,10 @@ pub fn write(compiled: &Compiled, options: &CompileOptions, folder: &Path) -> Re
     Ok(files.into_iter().map(|(name, _)| name).collect())
 }
 
-fn read_cluster(options: &CompileOptions) -> Result<(Cluster, String), Failure> {
-    let file = options.cluster.display().to_string();
-    let text = std::fs::read_to_string(&options.cluster).map_err(|error| {
+/// A cluster description and its text.
+pub(crate) fn read_cluster(path: &Path) -> Result<(Cluster, String), Failure> {
+    let file = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| {
         let message = format!("cannot read the cluster description `{file}`: {error}");
         Failure::input(Diagnostic::error(CANNOT_READ, message))
     })?;

@@ -31,8 +31,13 @@ pub const MISSING_WEIGHTS: &str = "N1012";
 /// The plan files of a folder hold different plans.
 pub const DIFFERENT_PLANS: &str = "E1013";
 
+/// The cluster is not the one that the plan was made for.
+pub const OTHER_CLUSTER: &str = "N1014";
+/// The plan cannot be replayed on the cluster.
+pub const NOT_REPLAYED: &str = "E1015";
+
 /// Every code of this crate with its meaning in one line, in order.
-pub const COMMAND_CODES: [(&str, &str); 13] = [
+pub const COMMAND_CODES: [(&str, &str); 15] = [
     (CANNOT_READ, "a file cannot be read: check the path and its permissions"),
     (CANNOT_WRITE, "the output folder cannot be written: check the path and its permissions"),
     (BAD_OPTION, "the value of an option cannot be read: the message says what is expected"),
@@ -49,6 +54,8 @@ pub const COMMAND_CODES: [(&str, &str); 13] = [
         "the file that should hold weights of the model is not there: they are drawn with the seed instead",
     ),
     (DIFFERENT_PLANS, "plan.json and plan.pb of a folder hold different plans: compile the model again"),
+    (OTHER_CLUSTER, "the plan was made for another cluster than the one it is replayed on"),
+    (NOT_REPLAYED, "the plan cannot be replayed on the cluster: the message says which part of them does not match"),
 ];
 
 /// What kind of failure it is, which decides the exit code.

@@ -43,7 +43,7 @@ pub(crate) fn header(
         digests: Digests {
             model: digest.to_owned(),
             training_graph: graph_digest(training),
-            cluster: sha256(cluster_text),
+            cluster: text_digest(cluster_text),
         },
         bindings: of_model.bindings.clone(),
         options,
@@ -75,9 +75,10 @@ pub(crate) fn model_options(plan: &Plan, model: PathBuf) -> Result<ModelOptions,
 
 /// The digest of a training graph, by its text form.
 pub(crate) fn graph_digest(training: &TrainingGraph) -> String {
-    sha256(&print_training(training))
+    text_digest(&print_training(training))
 }
 
-fn sha256(text: &str) -> String {
+/// The digest of a text.
+pub(crate) fn text_digest(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -28,6 +28,8 @@ mod header;
 mod infeasible;
 mod options;
 mod prepare;
+mod replay;
+mod trace;
 mod train;
 pub mod units;
 
@@ -36,10 +38,13 @@ pub use codes::{codes, rules};
 pub use compile::{Compiled, Progress, compile, compile_with, write};
 pub use failure::{
     BAD_HEADER, BAD_OPTION, CANNOT_READ, CANNOT_WRITE, COMMAND_CODES, CONFLICTING_OPTIONS, DIFFERENT_PLANS, Failure,
-    FailureKind, INTERNAL_ERROR, MISSING_WEIGHTS, OTHER_GRAPH, OTHER_MODEL, RUN_FAILED, UNKNOWN_CODE, UNKNOWN_PASS,
+    FailureKind, INTERNAL_ERROR, MISSING_WEIGHTS, NOT_REPLAYED, OTHER_CLUSTER, OTHER_GRAPH, OTHER_MODEL, RUN_FAILED,
+    UNKNOWN_CODE, UNKNOWN_PASS,
 };
 pub use folder::{KUBERNETES, MODEL_PATH, PLAN_JSON, PLAN_PB, SLURM, SUMMARY, is_plan};
 pub use infeasible::join_units;
 pub use options::{CompileOptions, ModelOptions, Recompute, parse_bindings, print_bindings};
 pub use prepare::{Forward, MAX_MICRO_BATCHES, Prepared, known_pass, prepare, prepare_forward, prepare_until};
+pub use replay::{Replayed, replay};
+pub use trace::trace;
 pub use train::{Finished, RunOptions, Weights, run};

@@ -42,6 +42,7 @@ fn run(command: &Command, output: Output) -> Result<(), Failure> {
         Command::Run(args) => cmd::run::run(args, output),
         Command::Estimate(args) => cmd::estimate::run(args, output),
         Command::Inspect(args) => cmd::inspect::run(args, output),
+        Command::Simulate(args) => cmd::simulate::run(args, output),
         Command::Verify(args) => cmd::verify::run(args, output),
         Command::Explain(args) => cmd::explain::run(args, output),
     }

@@ -16,7 +16,7 @@ out|      0     293 KiB    293 KiB    586 KiB  1.71 MiB    137 KiB       1.59 Gi
 out|      1     269 KiB    269 KiB    538 KiB  1.05 MiB    133 KiB       1.59 GiB   8.12 MiB  943 MiB
 out|
 out| Prediction (modelled from the catalogue's figures, not measured)
-out|   step 2.14 ms, 239 k tokens/s, bubble 22.0 %
+out|   step 2.15 ms, 239 k tokens/s, bubble 22.0 %
 out|   recomputed: nothing
 out|
 out| wrote plan.json, plan.pb, kubernetes.yaml, slurm.sh, summary.json, model.path to out

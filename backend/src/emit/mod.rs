@@ -1,5 +1,5 @@
-//! Files made from plans: `plan.json` for people and other tools, `plan.pb` for machines, `summary.json`; and reading
-//! plans back.
+//! Files made from plans: `plan.json` for people and other tools, `plan.pb` for machines, `summary.json`, traces; and
+//! reading plans back.
 
 mod codes;
 mod json;
@@ -7,6 +7,7 @@ mod layout;
 mod protobuf;
 mod read;
 mod summary;
+mod trace;
 mod write;
 
 pub use codes::EMIT_CODES;
@@ -14,4 +15,5 @@ pub use json::plan_to_json;
 pub use protobuf::plan_to_protobuf;
 pub use read::read_plan;
 pub use summary::summary_to_json;
-pub use write::write_files;
+pub use trace::{Trace, TraceArrow, TraceDetail, TraceProcess, TraceSlice, trace_to_json};
+pub use write::{write_file, write_files};

@@ -20,6 +20,38 @@ pub fn write_files(directory: &Path, files: &[(&str, &[u8])]) -> Result<(), Diag
     })
 }
 
+/// Writes one file. What is there before is replaced in one move, after all was written beside it; a terminal, pipe or
+/// device is written to.
+///
+/// # Errors
+/// The file cannot be written; what was there before is still there.
+pub fn write_file(path: &Path, content: &[u8]) -> Result<(), Diagnostics> {
+    let special = fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir());
+    let written = if special {
+        File::options().write(true).open(path).and_then(|mut file| file.write_all(content).and_then(|()| file.flush()))
+    } else {
+        replace_file(path, content)
+    };
+    written.map_err(|error| {
+        let message = format!("cannot write `{}`: {}", path.display(), reason(&error));
+        let help = "give a file in a directory that exists, on a disk with room";
+        vec![Diagnostic::error(UNWRITABLE, message).with_help(help)]
+    })
+}
+
+fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
+    // A link stays one: the file that it leads to is replaced.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let name = path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let draft = parent(&path).join(draft_name(&name.to_string_lossy()));
+    let written = write(&draft, content).and_then(|()| fs::rename(&draft, &path));
+    if written.is_err() {
+        let _ = fs::remove_file(&draft);
+    }
+    sync(parent(&path));
+    written
+}
+
 type Failure = (PathBuf, io::Error);
 
 /// Makes the directory under another name and renames it.

@@ -5,4 +5,5 @@ pub(crate) mod estimate;
 pub(crate) mod explain;
 pub(crate) mod inspect;
 pub(crate) mod run;
+pub(crate) mod simulate;
 pub(crate) mod verify;

@@ -2,6 +2,7 @@
 
 use super::catalogue::Catalogue;
 use super::codes;
+use super::contention::{self, Contention};
 use super::document::{At, Section};
 use super::gpu::{Arch, Basis, GpuType, PeakFlops};
 use super::reserve::MemoryReserve;
@@ -17,6 +18,8 @@ pub(super) const PS_PER_US: f64 = 1e6;
 pub(super) const LATENCY_US: RangeInclusive<f64> = 0.0..=10_000_000.0;
 /// Gigabytes per second that a link or a memory may carry.
 pub(super) const GB_PER_S: RangeInclusive<f64> = 0.000_001..=1_000_000.0;
+/// Thousandths in one.
+pub(super) const PERMILLE: f64 = 1000.0;
 /// Micro-dollars in a dollar.
 pub(super) const MICRO_USD: f64 = 1e6;
 /// Dollars per hour that one GPU may cost.
@@ -40,6 +43,8 @@ pub(super) struct Defaults {
     pcie_latency_ps: u64,
     /// Latency between nodes.
     pub(super) network_latency_ps: u64,
+    /// How much computation and transfers slow each other.
+    pub(super) contention: Contention,
     reserve: MemoryReserve,
     workspace_from_cc_9: u64,
 }
@@ -92,6 +97,7 @@ pub(super) fn defaults(root: &Section<'_, '_>) -> Option<Defaults> {
         nvlink_latency_ps: latency("nvlink_latency_us")?,
         pcie_latency_ps: latency("pcie_latency_us")?,
         network_latency_ps: latency("network_latency_us")?,
+        contention: contention::contention(&table, &Contention::NONE),
         reserve,
         workspace_from_cc_9,
     };

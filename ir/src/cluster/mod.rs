@@ -8,6 +8,7 @@
 
 mod catalogue;
 mod codes;
+mod contention;
 mod document;
 mod gpu;
 mod gpu_read;
@@ -22,6 +23,7 @@ mod tests;
 
 pub use catalogue::Catalogue;
 pub use codes::CLUSTER_CODES;
+pub use contention::{Contention, Slowdown, TransferKind};
 pub use gpu::{Arch, Basis, GpuType, LinkKind, PeakFlops};
 pub use reserve::MemoryReserve;
 pub use topology::{Cluster, Link, NodeGroup, NodeGroupId};

@@ -2,6 +2,7 @@
 
 use super::catalogue::Catalogue;
 use super::codes;
+use super::contention;
 use super::document::{self, Document, Section};
 use super::gpu::{GpuType, LinkKind};
 use super::gpu_read::{self, GB_PER_S, LATENCY_US, MICRO_USD, PS_PER_US, USD_PER_HOUR};
@@ -64,10 +65,11 @@ pub(super) fn cluster(catalogue: &Catalogue, file: &str, text: &str) -> Result<C
     };
     // A plain `[reserve]` without a group is asked for here, so that it is known and its own faults are found.
     let _ = reading.reserve(&section, None);
+    let contention = contention::contention(&section, &catalogue.defaults.contention);
     section.finish();
     if document.is_clean() {
         let groups: Table<NodeGroupId, NodeGroup> = groups.into_iter().collect();
-        Ok(Cluster { name, groups, network })
+        Ok(Cluster { name, groups, contention, network })
     } else {
         let mut faults = document.into_faults();
         faults.dedup();

@@ -105,6 +105,12 @@ fn reads_every_key() {
     assert_eq!(cluster.link(own, old, false), link(125_000_000, 3_000_000));
     assert_eq!(cluster.link(own, own, false), None);
     assert_eq!(cluster.link(own, new, false), link(25 * GIGA, 3_000_000));
+    let slowdown = |kind| {
+        let of = cluster.contention.of(kind);
+        (of.compute_permille, of.transfer_permille)
+    };
+    let all = TransferKind::ALL.map(slowdown);
+    assert_eq!(all, [(1000, 1000), (1100, 1000), (1300, 1050), (1189, 1000)], "what is not given is the catalogue's");
     let group = &cluster.groups[new];
     assert_eq!((group.region.as_deref(), group.price_micro_usd_per_hour), (Some("eu-west"), Some(3_500_000)));
     assert_eq!(group.labels["topology.kubernetes.io/zone"], "b");

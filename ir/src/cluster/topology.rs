@@ -1,6 +1,7 @@
 //! A cluster: groups of equal nodes and the links between them.
 
 use super::catalogue::Catalogue;
+use super::contention::Contention;
 use super::gpu::{GpuType, LinkKind};
 use super::read;
 use super::reserve::MemoryReserve;
@@ -84,6 +85,8 @@ pub struct Cluster {
     pub name: String,
     /// Its groups, in the order of the file. At least one, with at least one GPU each.
     pub groups: Table<NodeGroupId, NodeGroup>,
+    /// How much computation and transfers slow each other on a GPU.
+    pub contention: Contention,
     pub(super) network: Network,
 }
 

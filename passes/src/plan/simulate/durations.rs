@@ -6,7 +6,7 @@ use crate::plan::profile::Work;
 use std::collections::BTreeMap;
 use trainc_ir::id::Id;
 use trainc_ir::plan::{CommunicatorId, Kernel, Plan, Rank, RankId, Segment, SegmentId};
-use trainc_ir::{Cluster, Link, NodeGroupId, Phase, Type};
+use trainc_ir::{Cluster, Contention, Link, NodeGroupId, Phase, Type};
 
 /// Largest type that is costed.
 const MAX_BYTES: u64 = 1 << 40;
@@ -57,6 +57,10 @@ impl<'a> Durations<'a> {
 
     pub(super) fn is_recompute(&self, segment: SegmentId) -> bool {
         self.plan.segments.get(segment).is_some_and(|segment| segment.phase == Phase::Recompute)
+    }
+
+    pub(super) fn contention(&self) -> &'a Contention {
+        &self.cluster.contention
     }
 
     pub(super) fn load(&self, rank: RankId, bytes: u64) -> u64 {

@@ -1,13 +1,14 @@
-//! The discrete-event model: streams, events, communicators, and calls that share a GPU.
+//! The discrete-event model: streams, events, communicators, and what shares a GPU.
 
-use super::durations::{Durations, bytes};
-use super::{MAX_INSTRUCTIONS, RankTimeline, SimulateError, Span, SpanKind};
+use super::durations::Durations;
+use super::flight::Flight;
+use super::rank::{Active, RankState, State, instance};
+use super::{MAX_INSTRUCTIONS, RankTimeline, Side, SimulateError, Span, SpanKind};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, VecDeque};
+use trainc_ir::TransferKind;
 use trainc_ir::id::{Id, Table};
-use trainc_ir::plan::{
-    Action, BufferRef, CommunicatorId, EventRef, Instr, Item, Plan, PortId, Program, RankId, SegmentId, StreamId,
-};
+use trainc_ir::plan::{Action, BufferRef, CommunicatorId, Instr, Plan, PortId, RankId, SegmentId, StreamId};
 
 /// An instruction of one trip, and what became of it.
 pub(super) struct Done<'a> {
@@ -15,56 +16,18 @@ pub(super) struct Done<'a> {
     pub(super) trip: u64,
     pub(super) start_ps: u64,
     pub(super) end_ps: u64,
+    /// The transfer that it ended with.
+    pub(super) flight: Option<usize>,
 }
 
 /// What a replay gives.
 pub(super) struct Run<'a> {
     pub(super) step_ps: u64,
     pub(super) ranks: Table<RankId, RankTimeline>,
+    /// In the order in which they started.
+    pub(super) flights: Vec<Flight>,
     /// By rank and stream, in order.
     pub(super) done: Vec<Vec<Vec<Done<'a>>>>,
-}
-
-/// An instance of an event.
-pub(super) type Instance = (usize, i64);
-
-/// The instance that a reference means in a trip; `None` for those that are never waited for.
-pub(super) fn instance(reference: &EventRef, trip: u64) -> Option<Instance> {
-    let index = reference.index.value(trip);
-    (index >= 0).then_some((reference.event.index(), index))
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    Ready,
-    /// Waits for so many calls, loads or transfers of its instruction to end.
-    Busy(usize),
-}
-
-struct Stream<'a> {
-    queue: Vec<(&'a Instr, u64)>,
-    at: usize,
-    state: State,
-    started: u64,
-}
-
-/// A call that runs.
-struct Active {
-    stream: usize,
-    left: u64,
-}
-
-struct RankState<'a> {
-    program: &'a Program,
-    communicators: &'a [CommunicatorId],
-    streams: Vec<Stream<'a>>,
-    recorded: BTreeMap<Instance, u64>,
-    calls: Vec<Active>,
-    n_transfers: usize,
-    now: u64,
-    /// Changes whenever the set of calls does, so that older ends are known to be void.
-    version: u64,
-    timeline: RankTimeline,
 }
 
 /// What one side brings to a communicator.
@@ -77,8 +40,7 @@ enum Offer {
 }
 
 struct Post {
-    rank: usize,
-    stream: usize,
+    side: Side,
     offer: Offer,
     bytes: u64,
 }
@@ -92,17 +54,26 @@ struct Communicator {
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum End {
-    Calls { rank: usize, version: u64 },
-    Load { rank: usize, stream: usize },
-    Transfer { communicator: usize },
+    Calls {
+        rank: usize,
+        version: u64,
+    },
+    /// A group of nothing.
+    Nothing {
+        rank: usize,
+        stream: usize,
+    },
+    Flight {
+        flight: usize,
+        version: u64,
+    },
 }
 
 struct Engine<'a, 'd> {
     durations: &'d Durations<'a>,
     ranks: Vec<RankState<'a>>,
     communicators: Vec<Communicator>,
-    /// Streams whose current transfer a communicator carries.
-    carried: Vec<Vec<(usize, usize)>>,
+    flights: Vec<Flight>,
     ends: BinaryHeap<Reverse<(u64, End)>>,
     done: Vec<Vec<Vec<Done<'a>>>>,
 }
@@ -115,6 +86,9 @@ pub(super) fn run<'a>(plan: &'a Plan, durations: &Durations<'a>) -> Result<Run<'
         engine.start_all(rank, now)?;
     }
     while let Some(Reverse((time, end))) = engine.ends.pop() {
+        if engine.is_void(end) {
+            continue;
+        }
         now = time;
         engine.finish(now, end)?;
     }
@@ -135,49 +109,32 @@ pub(super) fn run<'a>(plan: &'a Plan, durations: &Durations<'a>) -> Result<Run<'
         rank.timeline.spans.sort_by_key(|span| (span.start_ps, span.stream, span.end_ps));
         rank.timeline
     };
-    Ok(Run { step_ps: now, ranks: engine.ranks.into_iter().map(timeline).collect(), done: engine.done })
+    let ranks = engine.ranks.into_iter().map(timeline).collect();
+    Ok(Run { step_ps: now, ranks, flights: engine.flights, done: engine.done })
 }
 
 impl<'a, 'd> Engine<'a, 'd> {
     fn new(plan: &'a Plan, durations: &'d Durations<'a>) -> Result<Self, SimulateError> {
         let mut n_left = MAX_INSTRUCTIONS;
-        let (mut ranks, mut done) = (Vec::new(), Vec::new());
-        for rank in plan.ranks.values() {
-            let missing = || SimulateError::Malformed(format!("there is no program {}", rank.program));
-            let program = plan.programs.get(rank.program).ok_or_else(missing)?;
-            let streams = streams(program, &mut n_left)?;
-            done.push(streams.iter().map(|_| Vec::new()).collect());
-            ranks.push(RankState {
-                program,
-                communicators: &rank.communicators,
-                streams,
-                recorded: BTreeMap::new(),
-                calls: Vec::new(),
-                n_transfers: 0,
-                now: 0,
-                version: 0,
-                timeline: RankTimeline::default(),
-            });
-        }
+        let ranks = plan.ranks.values().map(|rank| RankState::new(plan, rank, &mut n_left));
+        let ranks = ranks.collect::<Result<Vec<_>, _>>()?;
+        let done = ranks.iter().map(|rank| rank.streams.iter().map(|_| Vec::new()).collect()).collect();
         let communicator = |members: &Vec<RankId>| {
             let posts = members.iter().map(|_| VecDeque::new()).collect();
             Communicator { posts, busy: false }
         };
-        let communicators: Vec<Communicator> = plan.communicators.values().map(communicator).collect();
-        let carried = communicators.iter().map(|_| Vec::new()).collect();
-        Ok(Self { durations, ranks, communicators, carried, ends: BinaryHeap::new(), done })
+        let communicators = plan.communicators.values().map(communicator).collect();
+        Ok(Self { durations, ranks, communicators, flights: Vec::new(), ends: BinaryHeap::new(), done })
     }
 
     /// Starts every instruction of the rank that can start.
     fn start_all(&mut self, rank: usize, now: u64) -> Result<(), SimulateError> {
         for stream in 0..self.ranks[rank].streams.len() {
-            if let Some(&(instr, _)) = self.ranks[rank].next(stream) {
+            if let Some(instr) = self.ranks[rank].next(stream) {
                 self.ranks[rank].streams[stream].started = now;
                 let n = self.start(rank, stream, &instr.action, now)?;
                 if n == 0 {
-                    // An empty group is done at once.
-                    self.ranks[rank].transfers(now, 1);
-                    self.ends.push(Reverse((now, End::Load { rank, stream })));
+                    self.ends.push(Reverse((now, End::Nothing { rank, stream })));
                 }
                 self.ranks[rank].streams[stream].state = State::Busy(n.max(1));
             }
@@ -187,18 +144,23 @@ impl<'a, 'd> Engine<'a, 'd> {
 
     /// Starts an action; how many ends it waits for.
     fn start(&mut self, rank: usize, stream: usize, action: &'a Action, now: u64) -> Result<usize, SimulateError> {
-        let id = RankId::from_index(rank);
         match action {
             Action::Call { segment, frames: _, args: _, micro_batch: _, site: _ } => {
-                let left = self.durations.call(id, *segment)?;
+                let left = self.durations.call(RankId::from_index(rank), *segment)?;
                 self.ranks[rank].advance(now);
                 self.ranks[rank].calls.push(Active { stream, left });
-                self.plan_calls(rank, now);
+                self.plan_calls(rank);
+                if self.ranks[rank].calls.len() == 1 {
+                    self.disturb_flights(rank, now);
+                }
             }
-            Action::Load { input: _, buffer, micro_batch: _ } => {
-                let time = self.durations.load(id, self.ranks[rank].bytes(*buffer)?);
-                self.ranks[rank].transfers(now, 1);
-                self.ends.push(Reverse((now.saturating_add(time), End::Load { rank, stream })));
+            Action::Load { input, buffer, micro_batch } => {
+                let bytes = self.ranks[rank].bytes(*buffer)?;
+                let time = self.durations.load(RankId::from_index(rank), bytes);
+                let mut side = self.side(rank, stream, *buffer);
+                side.slot = micro_batch.value(self.ranks[rank].trip(stream));
+                side.input = Some(*input);
+                self.take_off(Flight::new(TransferKind::Load, None, vec![side], bytes, now, time), now);
             }
             Action::Send { port, buffer } => self.post(rank, stream, *port, Offer::Send, *buffer, now)?,
             Action::Recv { port, buffer } => self.post(rank, stream, *port, Offer::Recv, *buffer, now)?,
@@ -219,6 +181,17 @@ impl<'a, 'd> Engine<'a, 'd> {
         Ok(1)
     }
 
+    fn side(&self, rank: usize, stream: usize, buffer: BufferRef) -> Side {
+        Side {
+            rank: RankId::from_index(rank),
+            stream: StreamId::from_index(stream),
+            nth: self.ranks[rank].streams[stream].at,
+            input: None,
+            buffer: buffer.buffer,
+            slot: buffer.slot.value(self.ranks[rank].trip(stream)),
+        }
+    }
+
     fn post(
         &mut self,
         rank: usize,
@@ -233,15 +206,16 @@ impl<'a, 'd> Engine<'a, 'd> {
         let communicator = *self.ranks[rank].communicators.get(port.index()).ok_or_else(missing)?;
         let members = self.durations.members(communicator);
         let member = members.iter().position(|m| m.index() == rank).ok_or_else(missing)?;
-        let side = match offer {
+        let right_side = match offer {
             Offer::Send => member == 0,
             Offer::Recv => member == 1,
             Offer::AllReduce | Offer::Broadcast(_) => true,
         };
-        if !side {
+        if !right_side {
             return Err(SimulateError::Mismatch(communicator));
         }
-        self.communicators[communicator.index()].posts[member].push_back(Post { rank, stream, offer, bytes });
+        let side = self.side(rank, stream, buffer);
+        self.communicators[communicator.index()].posts[member].push_back(Post { side, offer, bytes });
         self.carry(communicator, now)
     }
 
@@ -253,78 +227,139 @@ impl<'a, 'd> Engine<'a, 'd> {
         }
         let posts: Vec<Post> = communicator.posts.iter_mut().filter_map(VecDeque::pop_front).collect();
         communicator.busy = true;
-        let first = &posts[0];
+        let Some(&Post { side: _, offer, bytes }) = posts.first() else { return Err(SimulateError::Mismatch(id)) };
         let agrees = |(member, post): (usize, &Post)| {
-            let expected = if first.offer == Offer::Send && member == 1 { Offer::Recv } else { first.offer };
-            post.offer == expected && post.bytes == first.bytes
+            let expected = if offer == Offer::Send && member == 1 { Offer::Recv } else { offer };
+            post.offer == expected && post.bytes == bytes
         };
         if !posts.iter().enumerate().all(agrees) {
             return Err(SimulateError::Mismatch(id));
         }
         let members = self.durations.members(id);
-        let time = match first.offer {
-            Offer::Send | Offer::Recv => self.durations.send(members, first.bytes)?,
-            Offer::AllReduce => self.durations.all_reduce(members, first.bytes)?,
-            Offer::Broadcast(root) => self.durations.broadcast(members, root, first.bytes)?,
+        let (kind, time) = match offer {
+            Offer::Send | Offer::Recv => (TransferKind::PointToPoint, self.durations.send(members, bytes)?),
+            Offer::AllReduce => (TransferKind::AllReduce, self.durations.all_reduce(members, bytes)?),
+            Offer::Broadcast(root) => (TransferKind::Broadcast, self.durations.broadcast(members, root, bytes)?),
         };
-        let end = now.saturating_add(time);
-        for post in &posts {
-            self.ranks[post.rank].transfers(now, 1);
-            let stream = StreamId::from_index(post.stream);
-            let span = Span { stream, kind: SpanKind::Transfer(id), start_ps: now, end_ps: end };
-            self.ranks[post.rank].timeline.spans.push(span);
+        let sides = posts.into_iter().map(|post| post.side).collect();
+        let mut flight = Flight::new(kind, Some(id), sides, bytes, now, time);
+        if let Offer::Broadcast(root) = offer {
+            flight.root = root as usize;
         }
-        self.carried[id.index()] = posts.iter().map(|post| (post.rank, post.stream)).collect();
-        self.ends.push(Reverse((end, End::Transfer { communicator: id.index() })));
+        self.take_off(flight, now);
         Ok(())
     }
 
+    /// Starts a transfer, which slows the calls beside it and is slowed by them.
+    fn take_off(&mut self, flight: Flight, now: u64) {
+        let id = self.flights.len();
+        let ranks: Vec<usize> = flight.sides.iter().map(|side| side.rank.index()).collect();
+        self.flights.push(flight);
+        for rank in ranks {
+            self.ranks[rank].advance(now);
+            self.ranks[rank].flights.push(id);
+            self.disturb_calls(rank);
+        }
+        let slow = self.slowdown(id);
+        let flight = &mut self.flights[id];
+        flight.slow_down(now, slow);
+        self.ends.push(Reverse((flight.end(), End::Flight { flight: id, version: flight.version })));
+    }
+
+    /// How much a transfer is slowed: by its kind's factor while one of its ranks computes.
+    fn slowdown(&self, flight: usize) -> u32 {
+        let flight = &self.flights[flight];
+        let computes = flight.sides.iter().any(|side| !self.ranks[side.rank.index()].calls.is_empty());
+        if computes { self.durations.contention().of(flight.kind).transfer_permille } else { 1000 }
+    }
+
+    /// The transfers of a rank have changed: its calls get slower or faster.
+    fn disturb_calls(&mut self, rank: usize) {
+        let contention = self.durations.contention();
+        let factors = self.ranks[rank].flights.iter().map(|&id| contention.of(self.flights[id].kind).compute_permille);
+        let slow = factors.max().unwrap_or(1000);
+        if self.ranks[rank].slow_down(slow) {
+            self.plan_calls(rank);
+        }
+    }
+
+    /// A rank has begun or ceased to compute: its transfers get slower or faster.
+    fn disturb_flights(&mut self, rank: usize, now: u64) {
+        for i in 0..self.ranks[rank].flights.len() {
+            let id = self.ranks[rank].flights[i];
+            let slow = self.slowdown(id);
+            let flight = &mut self.flights[id];
+            if flight.slow_down(now, slow) {
+                self.ends.push(Reverse((flight.end(), End::Flight { flight: id, version: flight.version })));
+            }
+        }
+    }
+
     /// Foresees when the first of the rank's calls ends.
-    fn plan_calls(&mut self, rank: usize, now: u64) {
-        let state = &mut self.ranks[rank];
-        state.version += 1;
-        if let Some(least) = state.calls.iter().map(|call| call.left).min() {
-            let end = now.saturating_add(least.saturating_mul(state.calls.len() as u64));
-            self.ends.push(Reverse((end, End::Calls { rank, version: state.version })));
+    fn plan_calls(&mut self, rank: usize) {
+        if let Some((end, version)) = self.ranks[rank].next_end() {
+            self.ends.push(Reverse((end, End::Calls { rank, version })));
+        }
+    }
+
+    /// Whether an end was foreseen before something changed.
+    fn is_void(&self, end: End) -> bool {
+        match end {
+            End::Calls { rank, version } => self.ranks[rank].version != version,
+            End::Flight { flight, version } => self.flights[flight].version != version,
+            End::Nothing { rank: _, stream: _ } => false,
         }
     }
 
     fn finish(&mut self, now: u64, end: End) -> Result<(), SimulateError> {
         match end {
-            End::Calls { rank, version } => {
-                if self.ranks[rank].version != version {
-                    return Ok(());
-                }
+            End::Calls { rank, version: _ } => {
                 self.ranks[rank].advance(now);
                 let calls = std::mem::take(&mut self.ranks[rank].calls);
                 let (ended, left) = calls.into_iter().partition(|call: &Active| call.left == 0);
                 self.ranks[rank].calls = left;
                 for call in ended {
-                    self.end(rank, call.stream, now);
+                    self.end(rank, call.stream, now, None);
                 }
-                self.plan_calls(rank, now);
+                self.plan_calls(rank);
+                self.start_all(rank, now)?;
+                if self.ranks[rank].calls.is_empty() {
+                    self.disturb_flights(rank, now);
+                }
+                Ok(())
+            }
+            End::Nothing { rank, stream } => {
+                self.end(rank, stream, now, None);
                 self.start_all(rank, now)
             }
-            End::Load { rank, stream } => {
-                self.ranks[rank].transfers(now, -1);
-                self.end(rank, stream, now);
-                self.start_all(rank, now)
-            }
-            End::Transfer { communicator } => {
-                self.communicators[communicator].busy = false;
-                let carried = std::mem::take(&mut self.carried[communicator]);
-                for &(rank, stream) in &carried {
-                    self.ranks[rank].transfers(now, -1);
-                    self.end(rank, stream, now);
-                }
-                self.carry(CommunicatorId::from_index(communicator), now)?;
-                carried.iter().try_for_each(|&(rank, _)| self.start_all(rank, now))
-            }
+            End::Flight { flight, version: _ } => self.land(flight, now),
         }
     }
 
+    /// Ends a transfer.
+    fn land(&mut self, id: usize, now: u64) -> Result<(), SimulateError> {
+        let flight = &mut self.flights[id];
+        (flight.at, flight.version) = (now, flight.version + 1);
+        let (communicator, start_ps) = (flight.communicator, flight.start_ps);
+        let sides = flight.sides.clone();
+        for (position, side) in sides.iter().enumerate() {
+            let rank = side.rank.index();
+            self.ranks[rank].advance(now);
+            self.ranks[rank].flights.retain(|&other| other != id);
+            self.disturb_calls(rank);
+            let kind = SpanKind::Transfer { transfer: id, side: position };
+            self.ranks[rank].timeline.spans.push(Span { stream: side.stream, kind, start_ps, end_ps: now });
+            self.end(rank, side.stream.index(), now, Some(id));
+        }
+        if let Some(communicator) = communicator {
+            self.communicators[communicator.index()].busy = false;
+            self.carry(communicator, now)?;
+        }
+        sides.iter().try_for_each(|side| self.start_all(side.rank.index(), now))
+    }
+
     /// One of the ends that a stream's instruction waits for.
-    fn end(&mut self, rank: usize, stream: usize, now: u64) {
+    fn end(&mut self, rank: usize, stream: usize, now: u64, flight: Option<usize>) {
         let state = &mut self.ranks[rank];
         let of = &mut state.streams[stream];
         if let State::Busy(n @ 2..) = of.state {
@@ -338,83 +373,13 @@ impl<'a, 'd> Engine<'a, 'd> {
         if let Some(recorded) = instr.record.as_ref().and_then(|event| instance(event, trip)) {
             state.recorded.entry(recorded).or_insert(now);
         }
-        let kind = match &instr.action {
-            Action::Call { segment, frames: _, args: _, micro_batch, site: _ } => {
-                Some(SpanKind::Call { segment: *segment, micro_batch: micro_batch.value(trip) })
-            }
-            Action::Load { input: _, buffer: _, micro_batch: _ } => Some(SpanKind::Load),
-            Action::Send { .. } | Action::Recv { .. } | Action::AllReduce { .. } => None,
-            Action::Broadcast { .. } | Action::Group(_) => None,
-        };
-        if let Some(kind) = kind {
+        if let Action::Call { segment, frames: _, args: _, micro_batch, site: _ } = &instr.action {
+            let kind = SpanKind::Call { segment: *segment, micro_batch: micro_batch.value(trip) };
             let stream = StreamId::from_index(stream);
             state.timeline.spans.push(Span { stream, kind, start_ps, end_ps: now });
         }
-        self.done[rank][stream].push(Done { instr, trip, start_ps, end_ps: now });
+        self.done[rank][stream].push(Done { instr, trip, start_ps, end_ps: now, flight });
     }
-}
-
-impl<'a> RankState<'a> {
-    /// The next instruction of the stream, where it can start.
-    fn next(&self, stream: usize) -> Option<&(&'a Instr, u64)> {
-        let of = &self.streams[stream];
-        let next = of.queue.get(of.at).filter(|_| of.state == State::Ready)?;
-        let (instr, trip) = *next;
-        let mut waits = instr.waits.iter().filter_map(|event| instance(event, trip));
-        waits.all(|event| self.recorded.contains_key(&event)).then_some(next)
-    }
-
-    /// Accounts for the time since the last change.
-    fn advance(&mut self, now: u64) {
-        let passed = now - self.now;
-        self.now = now;
-        let n = self.calls.len() as u64;
-        if n > 0 {
-            self.timeline.busy_ps += passed;
-        } else if self.n_transfers > 0 {
-            self.timeline.exposed_transfer_ps += passed;
-        }
-        for call in &mut self.calls {
-            call.left = call.left.saturating_sub(passed / n);
-        }
-    }
-
-    /// More or fewer transfers run.
-    fn transfers(&mut self, now: u64, change: isize) {
-        self.advance(now);
-        self.n_transfers = self.n_transfers.saturating_add_signed(change);
-    }
-
-    fn bytes(&self, buffer: BufferRef) -> Result<u64, SimulateError> {
-        let malformed =
-            |what: &str| SimulateError::Malformed(format!("{}: {what} {}", self.program.name, buffer.buffer));
-        let of = self.program.buffers.get(buffer.buffer).ok_or_else(|| malformed("there is no buffer"))?;
-        bytes(&of.ty).ok_or_else(|| malformed("the type is too large of buffer"))
-    }
-}
-
-/// The instructions of each stream with their trips, in order.
-fn streams<'a>(program: &'a Program, n_left: &mut usize) -> Result<Vec<Stream<'a>>, SimulateError> {
-    let stream = |_| Stream { queue: Vec::new(), at: 0, state: State::Ready, started: 0 };
-    let mut streams: Vec<Stream<'a>> = program.streams.values().map(stream).collect();
-    let mut push = |instr: &'a Instr, trip: u64| {
-        *n_left = n_left.checked_sub(1).ok_or(SimulateError::TooLong)?;
-        let missing = || SimulateError::Malformed(format!("{}: there is no stream {}", program.name, instr.stream));
-        streams.get_mut(instr.stream.index()).ok_or_else(missing)?.queue.push((instr, trip));
-        Ok(())
-    };
-    for item in &program.body {
-        match item {
-            Item::Once(instr) => push(instr, 0)?,
-            Item::Loop { trips, body } if !body.is_empty() => {
-                for trip in 0..*trips {
-                    body.iter().try_for_each(|instr| push(instr, trip))?;
-                }
-            }
-            Item::Loop { trips: _, body: _ } => {}
-        }
-    }
-    Ok(streams)
 }
 
 /// The segment of a call.

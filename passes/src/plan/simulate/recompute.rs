@@ -2,17 +2,19 @@
 
 use super::RecomputeTime;
 use super::durations::Durations;
-use super::engine::{Done, Instance, Run, instance, segment};
+use super::engine::{Done, Run, segment};
+use super::rank::{Instance, instance};
 use std::collections::BTreeMap;
 use trainc_ir::id::Id;
 use trainc_ir::plan::RankId;
 
 /// The call that needs a recomputation is the next call of another phase on its stream, or, on a stream that has none,
 /// the first instruction of another stream that waits for its event. What that call waits for besides recomputation is
-/// there at some time; recomputation before that time is hidden, and after it exposed.
-pub(super) fn recompute_time(run: &Run<'_>, durations: &Durations<'_>) -> RecomputeTime {
-    let mut sum = RecomputeTime::default();
+/// there at some time; recomputation before that time is hidden, and after it exposed. By rank.
+pub(super) fn recompute_times(run: &Run<'_>, durations: &Durations<'_>) -> Vec<RecomputeTime> {
+    let mut times = Vec::new();
     for (rank, streams) in run.done.iter().enumerate() {
+        let mut sum = RecomputeTime::default();
         let is_recompute = |done: &Done<'_>| segment(done.instr).is_some_and(|of| durations.is_recompute(of));
         let mut recorded: BTreeMap<Instance, u64> = BTreeMap::new();
         let mut waiting: BTreeMap<Instance, (usize, usize)> = BTreeMap::new();
@@ -50,11 +52,10 @@ pub(super) fn recompute_time(run: &Run<'_>, durations: &Durations<'_>) -> Recomp
                 let ready = needed_at.or(beside).unwrap_or(0);
                 let total = durations.call(RankId::from_index(rank), of).unwrap_or(0);
                 let exposed = done.end_ps.saturating_sub(ready.max(done.start_ps)).min(total);
-                sum.total_ps = sum.total_ps.saturating_add(total);
-                sum.exposed_ps = sum.exposed_ps.saturating_add(exposed);
-                sum.hidden_ps = sum.hidden_ps.saturating_add(total - exposed);
+                sum.add(RecomputeTime { total_ps: total, hidden_ps: total - exposed, exposed_ps: exposed });
             }
         }
+        times.push(sum);
     }
-    sum
+    times
 }

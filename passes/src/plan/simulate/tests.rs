@@ -13,7 +13,7 @@ use trainc_ir::plan::{
     InputId, Instr, Item, Kernel, KernelCall, KernelId, Locality, Operand, PlacementGroup, PlanInput, PortId,
     Prediction, Program, ProgramId, Rank, Segment, Stream, StreamKind,
 };
-use trainc_ir::{DType, InputRole, Op, Phase, Type};
+use trainc_ir::{Contention, DType, InputRole, Op, Phase, Slowdown, Type};
 
 /// What the streams of a rank do, one line each: see `instr`.
 type Lines = Vec<String>;
@@ -25,7 +25,9 @@ const RECOMPUTE: usize = 2;
 fn cluster() -> Cluster {
     let text = "name = \"test\"\n[[group]]\nname = \"a\"\ngpu = \"A100-SXM-80GB\"\nnodes = 8\ngpus_per_node = 1\n\
         [network]\nbandwidth_gbps = 100\nlatency_us = 2\n";
-    Cluster::from_toml("test.toml", text).unwrap()
+    let mut cluster = Cluster::from_toml("test.toml", text).unwrap();
+    cluster.contention = Contention::NONE;
+    cluster
 }
 
 fn link() -> trainc_ir::Link {
@@ -130,6 +132,7 @@ fn instr(line: &str) -> Instr {
         "send" => Action::Send { port: port(2), buffer: buffer(0) },
         "send-large" => Action::Send { port: port(2), buffer: buffer(1) },
         "recv" => Action::Recv { port: port(2), buffer: buffer(0) },
+        "recv-large" => Action::Recv { port: port(2), buffer: buffer(1) },
         "reduce" => Action::AllReduce { port: port(2), buffer: buffer(1) },
         "group" => Action::Group(vec![
             Action::Send { port: port(2), buffer: buffer(0) },
@@ -295,6 +298,59 @@ fn only_a_group_may_cross() {
     assert_eq!(run(false), Err(SimulateError::Deadlock(vec![streams(0), streams(1)])));
 }
 
+/// All times added up by hand.
+#[test]
+fn what_overlaps_gets_slower() {
+    let (f, time) = (forward_ps(), transfer(link(), 4));
+    let slowdown = Slowdown { compute_permille: 1500, transfer_permille: 1250 };
+    let mut cluster = cluster();
+    cluster.contention = Contention::NONE.with(TransferKind::PointToPoint, slowdown);
+    let ranks = [lines(&["0 call 0", "1 send 0"]), lines(&["0 recv 0"])];
+    let timeline = simulate(&hand_written(&ranks, &[&[0, 1]]), &cluster).unwrap();
+    let slow = (time * 1250).div_ceil(1000);
+    assert!(slow < f, "the transfer lies within the call");
+    let ends: Vec<u64> = timeline.ranks.values().flat_map(|rank| rank.spans.iter().map(|span| span.end_ps)).collect();
+    // In the time of the transfer the call does two thirds of that work.
+    assert_eq!(ends, [f + slow - slow * 1000 / 1500, slow, slow]);
+    let [computes, waits] = [0, 1].map(|r| timeline.ranks[RankId::from_index(r)].clone());
+    assert_eq!((computes.busy_ps, computes.exposed_transfer_ps), (timeline.step_ps, 0));
+    assert_eq!((waits.busy_ps, waits.exposed_transfer_ps), (0, slow));
+
+    // A transfer that begins alone is slow while the call runs, and fast again after its end.
+    let late = [lines(&["0 send-large 0", "1 load record e0[0]", "2 call 0 wait e0[0]"]), lines(&["0 recv-large 0"])];
+    let stopped = Slowdown { compute_permille: 1000, transfer_permille: 100_000 };
+    cluster.contention = Contention::NONE.with(TransferKind::PointToPoint, stopped);
+    let timeline = simulate(&hand_written(&late, &[&[0, 1]]), &cluster).unwrap();
+    let time = transfer(link(), 4 << 20);
+    assert!(of_load() + f < time, "the call lies within the transfer");
+    assert_eq!(timeline.step_ps, time + f - f / 100);
+}
+
+#[test]
+fn the_critical_path_has_no_gaps() {
+    let order = |s: usize| match s {
+        0 => vec![(FORWARD, 0), (FORWARD, 1), (BACKWARD, 0), (BACKWARD, 1)],
+        _ => vec![(FORWARD, 0), (BACKWARD, 0), (FORWARD, 1), (BACKWARD, 1)],
+    };
+    let ranks: Vec<Lines> = (0..2).map(|s| stage(s, 2, &order(s))).collect();
+    let plan = hand_written(&ranks, &[&[0, 1], &[1, 0]]);
+    let (timeline, path) = simulate_critical(&plan, &cluster()).unwrap();
+    assert_eq!(path.first().map(|step| step.span.start_ps), Some(0));
+    assert_eq!(path.last().map(|step| step.span.end_ps), Some(timeline.step_ps));
+    assert!(path.windows(2).all(|pair| pair[0].span.end_ps == pair[1].span.start_ps));
+    // The first stage's forward, a transfer, all of the second stage, a transfer, the last backward.
+    let ranks: Vec<usize> = path.iter().map(|step| step.rank.index()).collect();
+    assert_eq!(ranks, [0, 0, 1, 1, 1, 1, 1, 0]);
+    let planned = plan::plan(&language_model(6, 512), &plan::tests::cluster(), &options(4), &header()).unwrap();
+    let (timeline, path) = simulate_critical(&planned.plan, &plan::tests::cluster()).unwrap();
+    let sum: u64 = path.iter().map(|step| step.span.end_ps - step.span.start_ps).sum();
+    assert_eq!(sum, timeline.step_ps);
+}
+
+fn options(stages: u32) -> PlanOptions {
+    PlanOptions { micro_batches: 8, stages: Stages::Forced(stages), recompute: RecomputePolicy::Full }
+}
+
 #[test]
 fn bad_plans_are_refused() {
     let fault = |ranks: &[Lines], pairs: &[&[usize]]| simulate(&hand_written(ranks, pairs), &cluster()).unwrap_err();
@@ -338,7 +394,9 @@ fn real_plans_run_as_predicted() {
     for (p, recompute) in [(1, RecomputePolicy::None), (2, RecomputePolicy::Full), (4, RecomputePolicy::None)] {
         let options = PlanOptions { micro_batches: 8, stages: Stages::Forced(p), recompute };
         let planned = plan::plan(&training, &plan::tests::cluster(), &options, &header()).unwrap();
-        let timeline = simulate(&planned.plan, &plan::tests::cluster()).unwrap();
+        let mut undisturbed = plan::tests::cluster();
+        undisturbed.contention = Contention::NONE;
+        let timeline = simulate(&planned.plan, &undisturbed).unwrap();
         for (rank, stage) in timeline.ranks.values().zip(&planned.partition.stages) {
             let expected = 8 * (stage.forward_ps + stage.backward_ps) + stage.update_ps;
             match p {
