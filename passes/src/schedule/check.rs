@@ -1,6 +1,6 @@
 //! Whether a schedule can be executed and adds up gradients in ascending order.
 
-use super::{Schedule, ScheduleError, Work, WorkKind};
+use super::{Schedule, ScheduleError, Shape, Work, WorkKind};
 
 /// What has been done of a stage and a micro-batch, as bits.
 const FORWARD: u8 = 1;
@@ -36,6 +36,10 @@ impl Schedule {
             }
         }
         let micro_batches = self.micro_batches;
+        if (n_stages as u64).checked_mul(micro_batches).is_none_or(|pairs| pairs > Shape::MOST) {
+            let shape = Shape { ranks: n_ranks, loops: n_stages.div_ceil(n_ranks.max(1)), micro_batches };
+            return Err(ScheduleError::TooLarge { shape });
+        }
         let mut seen = vec![0u8; n_stages * micro_batches as usize];
         for (rank, works) in self.ranks.iter().enumerate() {
             for &work in works {

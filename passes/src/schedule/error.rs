@@ -84,6 +84,13 @@ pub enum ScheduleError {
         /// The micro-batch that came before it.
         after: u64,
     },
+    /// A cell of a table is no work.
+    NoWork {
+        /// The line, counted from 0.
+        rank: usize,
+        /// The cell.
+        cell: String,
+    },
     /// Costs are given for another number of things.
     Costs {
         /// What they are given for.
@@ -144,6 +151,9 @@ impl fmt::Display for ScheduleError {
                 f,
                 "{work} comes after micro-batch {after}: a stage must add up gradients in ascending order of micro-batches"
             ),
+            Self::NoWork { rank, cell } => {
+                write!(f, "line {} has `{cell}`: expected a stage, one of F, B, I and W, and a micro-batch", rank + 1)
+            }
             Self::Costs { what, number, expected } => write!(f, "costs of {number} {what}: there are {expected}"),
             Self::Deadlock { rank, work, waits_for } => {
                 write!(f, "rank {rank} waits for ever: its {work} needs {waits_for}, which never comes")

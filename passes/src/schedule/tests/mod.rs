@@ -1,5 +1,7 @@
 //! Generated schedules are executable; broken ones are refused.
 
+mod torch;
+
 use super::{Generator, Schedule, ScheduleError, ScheduleKind, Shape, Work};
 
 /// All kinds that have a schedule for so many stages per rank.
