@@ -10,6 +10,8 @@
 mod canon;
 mod runs;
 
+use runs::Run;
+use std::collections::HashMap;
 use trainc_ir::id::SideTable;
 use trainc_ir::op::{Contraction, Op, Random};
 use trainc_ir::{Graph, InputRole, NodeId, ValueId};
@@ -53,6 +55,9 @@ const HUB_SHARE: usize = 4;
 /// Where no block was found, atoms are joined until at most this many units are left.
 const MAX_UNITS_WITHOUT_BLOCKS: usize = 128;
 
+/// Of a run of more blocks than this, several neighbours are one unit: planning takes longer than linear time in units.
+const MAX_BLOCKS: usize = 512;
+
 /// Divides the first `n_nodes` nodes of a graph (the forward of a step graph).
 pub fn blocks(graph: &Graph, n_nodes: usize) -> Blocks {
     let free = free_nodes(graph, n_nodes);
@@ -75,18 +80,19 @@ pub fn blocks(graph: &Graph, n_nodes: usize) -> Blocks {
         }
     }
     let mut result = Blocks { units: Vec::new(), classes: Vec::new(), free, unit_of: SideTable::new(None) };
-    let mut keys: Vec<Vec<usize>> = Vec::new();
+    let mut keys: HashMap<&[usize], usize> = HashMap::new();
     let mut at = 0;
+    let found: Vec<Run> = found.into_iter().flat_map(|run| run.joined(MAX_BLOCKS)).collect();
     for run in &found {
         push_gap(&mut result, &atoms[at..run.start], found.is_empty());
         for instance in 0..run.count {
             let start = run.start + instance * run.period;
             let key = &classes[start..start + run.period];
-            let class = keys.iter().position(|k| k == key).unwrap_or_else(|| {
-                keys.push(key.to_vec());
-                result.classes.push(Class { name: format!("block class {}", keys.len() - 1), instances: Vec::new() });
-                keys.len() - 1
-            });
+            let next = keys.len();
+            let class = *keys.entry(key).or_insert(next);
+            if class == next {
+                result.classes.push(Class { name: format!("block class {class}"), instances: Vec::new() });
+            }
             result.classes[class].instances.push(result.units.len());
             let nodes = atoms[start..start + run.period].concat();
             result.units.push(Unit { name: String::new(), nodes, class: Some(class) });

@@ -1,5 +1,8 @@
 //! Runs: where a sequence of classes repeats itself.
 
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
 /// `count` repetitions of `period` atoms from `start`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
@@ -8,46 +11,83 @@ pub(super) struct Run {
     pub(super) count: usize,
 }
 
+impl Run {
+    /// The same atoms in at most `max` repetitions, where there are more, and what is left over.
+    pub(super) fn joined(self, max: usize) -> Vec<Self> {
+        let Self { start, period, count } = self;
+        let times = count.div_ceil(max);
+        let joined = Self { start, period: period * times, count: count / times };
+        let end = start + joined.period * joined.count;
+        let rest = Self { start: end, period: period * (count % times), count: 1 };
+        if rest.period == 0 { vec![joined] } else { vec![joined, rest] }
+    }
+}
+
 /// Longest period that is looked for, in atoms. A period of 64 holds, for example, 16 layers of four atoms each.
 const MAX_PERIOD: usize = 64;
 
 /// Disjoint runs in ascending order. The longest comes first (then the shortest period, then the leftmost), and what is
-/// left on both sides of it is searched again. A block holds at least one atom of `counts`, so that chains of trivial
-/// nodes are no blocks.
+/// left on both sides of it is searched again. A block holds at least one atom of `counts` (atoms of one class all do or
+/// none does), so that chains of trivial nodes are no blocks.
 pub(super) fn runs(classes: &[usize], counts: &[bool]) -> Vec<Run> {
+    let mut pending: BinaryHeap<Candidate> = BinaryHeap::new();
+    for period in 1..=MAX_PERIOD.min(classes.len() / 2) {
+        stretches(classes, counts, period, &mut pending);
+    }
+    // Taken runs by their starts, with their ends.
+    let mut taken: BTreeMap<usize, usize> = BTreeMap::new();
     let mut found = Vec::new();
-    let mut pending = vec![(0, classes.len())];
-    while let Some((start, end)) = pending.pop() {
-        let Some(run) = best(classes, counts, start, end) else { continue };
-        found.push(run);
-        pending.push((start, run.start));
-        pending.push((run.start + run.period * run.count, end));
+    while let Some(candidate) = pending.pop() {
+        let Candidate { covered: _, period: Reverse(period), start: Reverse(start), end } = candidate;
+        let count = (end - start) / period;
+        let taken_end = start + count * period;
+        let before = taken.range(..=start).next_back().filter(|(_, other)| **other > start);
+        let blocking = before.or_else(|| taken.range(start..end).next()).map(|(&start, &end)| (start, end));
+        match blocking {
+            None => {
+                taken.insert(start, taken_end);
+                found.push(Run { start, period, count });
+                // What is left of the stretch is too short to repeat.
+            }
+            Some((other_start, other_end)) => {
+                push(&mut pending, period, start, other_start.max(start));
+                push(&mut pending, period, other_end.min(end), end);
+            }
+        }
     }
     found.sort_by_key(|run| run.start);
     found
 }
 
-fn best(classes: &[usize], counts: &[bool], start: usize, end: usize) -> Option<Run> {
-    let mut best: Option<Run> = None;
-    for period in 1..=MAX_PERIOD.min((end - start) / 2) {
-        // `equal` is the length of the stretch from `i` on in which each atom equals the one a period later.
-        let mut equal = 0;
-        for i in (start..end - period).rev() {
-            equal = if classes[i] == classes[i + period] { equal + 1 } else { 0 };
-            let count = equal / period + 1;
-            if count < 2 || !counts[i..i + period].contains(&true) {
-                continue;
-            }
-            let longer = best.is_none_or(|b| {
-                let (covered, old) = (count * period, b.count * b.period);
-                covered > old || (covered == old && period == b.period)
-            });
-            if longer {
-                best = Some(Run { start: i, period, count });
-            }
-        }
+/// A stretch in which every atom equals the one a period later, in the order in which stretches are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    covered: usize,
+    period: Reverse<usize>,
+    start: Reverse<usize>,
+    end: usize,
+}
+
+fn push(pending: &mut BinaryHeap<Candidate>, period: usize, start: usize, end: usize) {
+    if end - start >= 2 * period {
+        let covered = (end - start) / period * period;
+        pending.push(Candidate { covered, period: Reverse(period), start: Reverse(start), end });
     }
-    best
+}
+
+/// The longest stretches of this period.
+fn stretches(classes: &[usize], counts: &[bool], period: usize, pending: &mut BinaryHeap<Candidate>) {
+    let mut start = 0;
+    for i in period..=classes.len() {
+        if i < classes.len() && classes[i] == classes[i - period] {
+            continue;
+        }
+        // The atoms `start..i` repeat themselves.
+        if i - start >= 2 * period && counts[start..start + period].contains(&true) {
+            push(pending, period, start, i);
+        }
+        start = i + 1 - period;
+    }
 }
 
 #[cfg(test)]
@@ -68,6 +108,41 @@ mod tests {
         check("aaaa", &[(0, 1, 4)]);
         check("abc", &[]);
         check("XX", &[]);
+    }
+
+    /// Compared with looking at every start and period in what is left, and taking the best.
+    #[test]
+    fn takes_what_a_plain_search_takes() {
+        fn plain(classes: &[usize], start: usize, end: usize, found: &mut Vec<Run>) {
+            let mut best: Option<Run> = None;
+            for period in 1..=(end - start) / 2 {
+                for at in start..=end - 2 * period {
+                    let same = |i: &usize| classes[*i] == classes[*i - period];
+                    let count = (at + period..end).take_while(same).count() / period + 1;
+                    let larger = best.is_none_or(|b| count * period > b.count * b.period);
+                    if count > 1 && larger && classes[at..at + period].iter().any(|class| class % 2 == 1) {
+                        best = Some(Run { start: at, period, count });
+                    }
+                }
+            }
+            let Some(run) = best else { return };
+            plain(classes, start, run.start, found);
+            found.push(run);
+            plain(classes, run.start + run.count * run.period, end, found);
+        }
+        let mut state = 1u64;
+        let mut next = |n: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % n
+        };
+        for _ in 0..300 {
+            let (length, kinds) = (next(40), 1 + next(5));
+            let classes: Vec<usize> = (0..length).map(|_| next(kinds) as usize).collect();
+            let counts: Vec<bool> = classes.iter().map(|class| class % 2 == 1).collect();
+            let mut expected = Vec::new();
+            plain(&classes, 0, classes.len(), &mut expected);
+            assert_eq!(runs(&classes, &counts), expected, "{classes:?}");
+        }
     }
 
     #[test]

@@ -63,3 +63,16 @@ fn a_value_that_every_layer_reads_hides_no_blocks() {
     assert_eq!(found.classes.len(), 1);
     assert!(found.classes[0].instances.len() >= 5, "{:?}", found.classes);
 }
+
+/// 1,300 layers are 433 units of three and one of a single layer.
+#[test]
+fn very_many_layers_are_joined() {
+    let graph = residual(1300);
+    let found = blocks(&graph, graph.nodes.len());
+    assert_eq!(found.units.len(), 433 + 1 + 2);
+    let instances: Vec<usize> = found.classes.iter().map(|class| class.instances.len()).collect();
+    assert_eq!(instances, [433, 1]);
+    assert_eq!([found.units[1].nodes.len(), found.units[434].nodes.len()], [12, 4]);
+    let total: usize = found.units.iter().map(|u| u.nodes.len()).sum();
+    assert_eq!(total, graph.nodes.len(), "every main node belongs to one unit");
+}

@@ -104,7 +104,7 @@ impl<'a> StageCosts<'a> {
             saved: Totals::of(units.iter().map(|u| u.saved_bytes)),
             recomputable_saved: Totals::of(recomputable.iter().map(|&u| units[u].saved_bytes)),
             recomputable,
-            parameters: (0..units.len()).map(|start| parameters_from(units, start)).collect(),
+            parameters: parameters(units),
             shared: shared(units),
         }
     }
@@ -262,19 +262,34 @@ fn times(units: &[UnitProfile], recomputable: &[usize], spec: &HardwareSpec) -> 
     })
 }
 
-/// Bytes of the parameters, gradient sums and states of the ranges that start at a unit, each parameter once.
-fn parameters_from(units: &[UnitProfile], start: usize) -> Vec<u64> {
-    let (mut seen, mut total) = (BTreeMap::new(), 0u64);
-    let mut sums = Vec::with_capacity(units.len() - start);
-    for unit in &units[start..] {
+/// Bytes of the parameters, gradient sums and states of all ranges, by start and length, each parameter once.
+fn parameters(units: &[UnitProfile]) -> Vec<Vec<u64>> {
+    let mut last_user: BTreeMap<u32, usize> = BTreeMap::new();
+    // For each unit the bytes of its parameters, by the unit before it that last used them.
+    let mut users: Vec<BTreeMap<Option<usize>, u64>> = Vec::with_capacity(units.len());
+    for (index, unit) in units.iter().enumerate() {
+        let mut bytes: BTreeMap<Option<usize>, u64> = BTreeMap::new();
         for p in &unit.parameters {
-            if seen.insert(p.parameter, ()).is_none() {
-                total = total.saturating_add(p.weight).saturating_add(p.gradient).saturating_add(p.state);
+            let before = last_user.insert(p.parameter, index);
+            if before != Some(index) {
+                let sum = bytes.entry(before).or_default();
+                *sum = sum.saturating_add(p.weight).saturating_add(p.gradient).saturating_add(p.state);
             }
         }
-        sums.push(total);
+        users.push(bytes);
     }
-    sums
+    // A range counts what no unit of it has used before.
+    let from = |start: usize| {
+        let new = |bytes: &BTreeMap<Option<usize>, u64>| {
+            bytes.range(..Some(start)).fold(0u64, |sum, (_, &bytes)| sum.saturating_add(bytes))
+        };
+        let sums = users[start..].iter().scan(0u64, |sum, bytes| {
+            *sum = sum.saturating_add(new(bytes));
+            Some(*sum)
+        });
+        sums.collect()
+    };
+    (0..units.len()).map(from).collect()
 }
 
 /// The sets of units that share parameters, each with the bytes that its holders exchange.

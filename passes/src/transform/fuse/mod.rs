@@ -18,7 +18,7 @@ use super::dead;
 use super::fold::Evaluator;
 use crate::pass::{Changed, Pass};
 use std::collections::BTreeMap;
-use trainc_ir::id::SideTable;
+use trainc_ir::id::{Id, Table};
 use trainc_ir::op::{Literal, Movement};
 use trainc_ir::{Copier, DType, Def, Diagnostic, Diagnostics, Graph, GraphBuilder, InputRole, Op, Type, ValueId};
 
@@ -39,6 +39,7 @@ impl Pass for Fuse {
             builder: GraphBuilder::new(graph.name.clone()),
             evaluator: Evaluator::new(MAX_EVALUATED),
             masks: BTreeMap::new(),
+            trained: Table::new(),
         };
         let mut copier = Copier::new(graph);
         let mut changed = false;
@@ -69,6 +70,8 @@ struct Fuser {
     evaluator: Evaluator,
     /// What is known of masks that were looked at: a model's layers share them.
     masks: BTreeMap<(ValueId, bool, Type), mask::Known>,
+    /// Of the first values whether a parameter influences them.
+    trained: Table<ValueId, bool>,
 }
 
 impl Fuser {
@@ -92,22 +95,16 @@ impl Fuser {
         if self.ty(value).shape == shape { value } else { self.one(Movement::Reshape { shape }, &[value]) }
     }
 
-    /// Whether a parameter influences the value.
-    fn has_parameter(&self, value: ValueId) -> bool {
-        let graph = self.graph();
-        let mut seen = SideTable::new(false);
-        let mut pending = vec![value];
-        while let Some(value) = pending.pop() {
-            if std::mem::replace(&mut seen[value], true) {
-                continue;
-            }
-            match graph.values[value].def {
-                Def::Input(position) if graph.inputs[position].role == InputRole::Parameter => return true,
-                Def::Input(_) => {}
-                Def::Result { node, index: _ } => pending.extend(&graph.nodes[node].inputs),
-            }
+    /// Whether a parameter influences the value. What is found out of the values before it is remembered.
+    fn has_parameter(&mut self, value: ValueId) -> bool {
+        let graph = self.builder.graph();
+        for id in (self.trained.len()..=value.index()).map(ValueId::from_index) {
+            self.trained.push(match graph.values[id].def {
+                Def::Input(position) => graph.inputs[position].role == InputRole::Parameter,
+                Def::Result { node, index: _ } => graph.nodes[node].inputs.iter().any(|&v| self.trained[v]),
+            });
         }
-        false
+        self.trained[value]
     }
 
     fn splat(&mut self, dtype: DType, shape: &[u64], value: f64) -> ValueId {

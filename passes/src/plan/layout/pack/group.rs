@@ -7,9 +7,13 @@ use super::conflict::Conflicts;
 use super::greedy::{Placed, pack_greedily};
 use super::problem::{Block, peak_load};
 use super::search::{Outcome, Searcher};
+use super::skyline::pack_skyline;
 
 /// Larger groups are left to the greedy placement.
 pub(super) const MAX_SEARCHED: usize = 1024;
+
+/// In larger groups blocks are not compared with each other: the matrix of this many takes 128 MiB.
+const MAX_COMPARED: usize = 1 << 15;
 
 /// The number of searches with the static orders alone before blocks that failed often are put to the front.
 const N_PLAIN: u64 = 3;
@@ -23,6 +27,9 @@ pub(super) struct Group<'a> {
 
 /// Places the blocks of one group at or above `base`, stopping at a height of `target` or below.
 pub(super) fn pack_group(blocks: &[&Block], base: u64, target: u64, steps: &mut u64) -> Placed {
+    if blocks.len() > MAX_COMPARED {
+        return pack_skyline(blocks, base, target, steps);
+    }
     let group = Group { blocks, conflicts: Conflicts::new(blocks), base };
     let is_searched = blocks.len() <= MAX_SEARCHED && blocks.iter().all(|block| block.fixed.is_none());
     let mut greedy_steps = if is_searched { *steps / 16 } else { *steps };

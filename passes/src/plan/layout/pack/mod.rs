@@ -14,6 +14,8 @@
 //!    (`search`), with several orders in turn and ever larger budgets. Each search puts first what the
 //!    ones before it could not place (`group`).
 //!
+//! Groups of more than 32,768 blocks are placed by their lives alone (`skyline`), since the others need all pairs.
+//!
 //! What it reaches, on one core of a 2-core cloud machine (release build, processor time; a step is a
 //! little less than a nanosecond). The seven instances are those of MiniMalloc, each known to fit in
 //! 1,048,576 bytes; the bound is the load, which need not be reachable.
@@ -48,6 +50,7 @@ mod greedy;
 mod group;
 mod problem;
 mod search;
+mod skyline;
 mod slots;
 mod split;
 
