@@ -28,6 +28,8 @@ pub(crate) enum Command {
     Estimate(EstimateArgs),
     /// Replay a compiled plan on a cluster: when everything happens, and what a step's time comes from
     Simulate(SimulateArgs),
+    /// Say in words what differs between two plans
+    Diff(DiffArgs),
     /// Show the operators and repeated blocks of a model, or its IR
     Inspect(InspectArgs),
     /// Check a compiled plan against its model
@@ -191,6 +193,20 @@ pub(crate) struct SimulateArgs {
     /// Write the timeline to a file that ui.perfetto.dev and chrome://tracing open
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
+}
+
+/// `diff`
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// The first plan: a folder that `compile` wrote, a plan file, or a `summary.json`
+    #[arg(value_name = "BEFORE")]
+    pub(crate) before: PathBuf,
+    /// The second plan
+    #[arg(value_name = "AFTER")]
+    pub(crate) after: PathBuf,
+    /// Exit with 1 where the second plan is worse than allowed, as in `peak>+2%`, `step>+10ms` or `gpus>8`
+    #[arg(long, value_name = "CONDITION,...", value_delimiter = ',')]
+    pub(crate) fail_if: Vec<String>,
 }
 
 /// `run`

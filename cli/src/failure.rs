@@ -35,9 +35,11 @@ pub const DIFFERENT_PLANS: &str = "E1013";
 pub const OTHER_CLUSTER: &str = "N1014";
 /// The plan cannot be replayed on the cluster.
 pub const NOT_REPLAYED: &str = "E1015";
+/// Two plans differ in a way that a condition forbids.
+pub const CONDITION_HOLDS: &str = "E1016";
 
 /// Every code of this crate with its meaning in one line, in order.
-pub const COMMAND_CODES: [(&str, &str); 15] = [
+pub const COMMAND_CODES: [(&str, &str); 16] = [
     (CANNOT_READ, "a file cannot be read: check the path and its permissions"),
     (CANNOT_WRITE, "the output folder cannot be written: check the path and its permissions"),
     (BAD_OPTION, "the value of an option cannot be read: the message says what is expected"),
@@ -56,6 +58,7 @@ pub const COMMAND_CODES: [(&str, &str); 15] = [
     (DIFFERENT_PLANS, "plan.json and plan.pb of a folder hold different plans: compile the model again"),
     (OTHER_CLUSTER, "the plan was made for another cluster than the one it is replayed on"),
     (NOT_REPLAYED, "the plan cannot be replayed on the cluster: the message says which part of them does not match"),
+    (CONDITION_HOLDS, "two plans differ more than a condition of `trainc diff --fail-if` allows"),
 ];
 
 /// What kind of failure it is, which decides the exit code.

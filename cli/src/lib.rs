@@ -22,6 +22,7 @@
 mod check;
 mod codes;
 mod compile;
+mod diff;
 mod failure;
 mod folder;
 mod header;
@@ -36,10 +37,11 @@ pub mod units;
 pub use check::{Checked, check, check_twin};
 pub use codes::{codes, rules};
 pub use compile::{Compiled, Progress, compile, compile_with, write};
+pub use diff::{Condition, Difference, Facts, Metric, PlanDiff, diff};
 pub use failure::{
-    BAD_HEADER, BAD_OPTION, CANNOT_READ, CANNOT_WRITE, COMMAND_CODES, CONFLICTING_OPTIONS, DIFFERENT_PLANS, Failure,
-    FailureKind, INTERNAL_ERROR, MISSING_WEIGHTS, NOT_REPLAYED, OTHER_CLUSTER, OTHER_GRAPH, OTHER_MODEL, RUN_FAILED,
-    UNKNOWN_CODE, UNKNOWN_PASS,
+    BAD_HEADER, BAD_OPTION, CANNOT_READ, CANNOT_WRITE, COMMAND_CODES, CONDITION_HOLDS, CONFLICTING_OPTIONS,
+    DIFFERENT_PLANS, Failure, FailureKind, INTERNAL_ERROR, MISSING_WEIGHTS, NOT_REPLAYED, OTHER_CLUSTER, OTHER_GRAPH,
+    OTHER_MODEL, RUN_FAILED, UNKNOWN_CODE, UNKNOWN_PASS,
 };
 pub use folder::{KUBERNETES, MODEL_PATH, PLAN_JSON, PLAN_PB, SLURM, SUMMARY, is_plan};
 pub use infeasible::join_units;

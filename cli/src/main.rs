@@ -43,6 +43,7 @@ fn run(command: &Command, output: Output) -> Result<(), Failure> {
         Command::Estimate(args) => cmd::estimate::run(args, output),
         Command::Inspect(args) => cmd::inspect::run(args, output),
         Command::Simulate(args) => cmd::simulate::run(args, output),
+        Command::Diff(args) => cmd::diff::run(args, output),
         Command::Verify(args) => cmd::verify::run(args, output),
         Command::Explain(args) => cmd::explain::run(args, output),
     }

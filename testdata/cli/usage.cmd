@@ -12,6 +12,7 @@ err|   run       Run a compiled plan on this machine, one thread per rank
 err|   estimate  Say what a model needs on a cluster, without writing anything
 err|   simulate  Replay a compiled plan on a cluster: when everything happens, and what a step's time
 err|             comes from
+err|   diff      Say in words what differs between two plans
 err|   inspect   Show the operators and repeated blocks of a model, or its IR
 err|   verify    Check a compiled plan against its model
 err|   explain   Explain a diagnostic code

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 pub(crate) mod compile;
+pub(crate) mod diff;
 pub(crate) mod estimate;
 pub(crate) mod explain;
 pub(crate) mod inspect;
