@@ -5,20 +5,22 @@ use std::cmp::Reverse;
 use super::greedy::Placed;
 use super::problem::{Block, Load, slot_range};
 
+/// What an order goes by.
+type OrderKey<'a> = &'a dyn Fn(usize) -> (Reverse<u64>, Reverse<u64>);
+
 /// Places the blocks of a group at or above `base`, in the best of a few orders. Takes `n log n` time and linear space,
 /// where first fit needs a matrix of all pairs.
 pub(super) fn pack_skyline(blocks: &[&Block], base: u64, target: u64, steps: &mut u64) -> Placed {
     let times = Load::new(blocks.iter().copied()).times;
     let lives: Vec<u64> = blocks.iter().map(|block| block.life()).collect();
-    let sorted = |key: &dyn Fn(usize) -> (Reverse<u64>, Reverse<u64>)| {
+    let sorted = |key: OrderKey<'_>| {
         let mut order: Vec<usize> = (0..blocks.len()).collect();
         order.sort_by_cached_key(|&index| (blocks[index].fixed.is_none(), key(index)));
         order
     };
     let size = |index: usize| Reverse(blocks[index].size);
     let life = |index: usize| Reverse(lives[index]);
-    let orders: [&dyn Fn(usize) -> (Reverse<u64>, Reverse<u64>); 2] =
-        [&|index| (life(index), size(index)), &|index| (size(index), life(index))];
+    let orders: [OrderKey<'_>; 2] = [&|index| (life(index), size(index)), &|index| (size(index), life(index))];
     let mut best: Option<Placed> = None;
     for key in orders {
         if best.as_ref().is_some_and(|best| best.height <= target || *steps == 0) {
