@@ -185,14 +185,38 @@ pub(crate) struct VerifyArgs {
 #[derive(Debug, Args)]
 pub(crate) struct SimulateArgs {
     /// The folder that `compile` wrote, or a plan file
-    #[arg(value_name = "DIR")]
-    pub(crate) plan: PathBuf,
+    #[arg(value_name = "DIR", required_unless_present = "uniform")]
+    pub(crate) plan: Option<PathBuf>,
     /// The cluster description, a TOML file; another than the plan's shows what its GPUs and links would do to this plan
-    #[arg(long, value_name = "FILE", help_heading = "Cluster")]
-    pub(crate) cluster: PathBuf,
+    #[arg(long, value_name = "FILE", help_heading = "Cluster", required_unless_present = "uniform")]
+    pub(crate) cluster: Option<PathBuf>,
     /// Write the timeline to a file that ui.perfetto.dev and chrome://tracing open
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) uniform: UniformArgs,
+}
+
+/// Schedules of equal stages instead of a plan.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Schedules of equal stages, without a plan")]
+pub(crate) struct UniformArgs {
+    /// Compare the schedules of so many ranks, stages per rank and micro-batches
+    #[arg(long, value_name = "RANKS,LOOPS,MICRO_BATCHES", conflicts_with_all = ["plan", "cluster", "trace"])]
+    pub(crate) uniform: Option<String>,
+    /// Only this schedule: gpipe, 1f1b, interleaved, breadth-first, breadth-first:N, zb-h1, zb-v
+    #[arg(long, value_name = "KIND", requires = "uniform")]
+    pub(crate) schedule: Option<String>,
+    /// Print the schedule in a form that other programs load
+    #[arg(long, value_name = "FORM", requires_all = ["uniform", "schedule"])]
+    pub(crate) emit: Option<ScheduleForm>,
+}
+
+/// Forms of a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScheduleForm {
+    /// A line per rank, for torch.distributed.pipelining
+    TorchSchedule,
 }
 
 /// `diff`

@@ -6,5 +6,6 @@ pub(crate) mod estimate;
 pub(crate) mod explain;
 pub(crate) mod inspect;
 pub(crate) mod run;
+pub(crate) mod schedule;
 pub(crate) mod simulate;
 pub(crate) mod verify;

@@ -1,6 +1,7 @@
 //! `trainc simulate`: replays a plan on a cluster and shows what the time of a step goes to.
 
 use crate::args::SimulateArgs;
+use crate::cmd::schedule;
 use crate::output::Output;
 use crate::table::{Align, Table};
 use std::collections::BTreeMap;
@@ -16,7 +17,10 @@ const PARTS: usize = 6;
 
 /// Replays a plan.
 pub(crate) fn run(args: &SimulateArgs, output: Output) -> Result<(), Failure> {
-    let replayed = replay(&args.plan, &args.cluster)?;
+    let (Some(plan), Some(cluster)) = (&args.plan, &args.cluster) else {
+        return schedule::run(&args.uniform, output);
+    };
+    let replayed = replay(plan, cluster)?;
     output.diagnostics(&replayed.notes);
     let mut wrote = String::new();
     if let Some(file) = &args.trace {

@@ -120,10 +120,11 @@ impl fmt::Display for ScheduleError {
                  or zb-v"
             ),
             Self::None { what } => write!(f, "a schedule with 0 {what}: at least 1 is needed"),
-            Self::TooLarge { shape: Shape { ranks, loops, micro_batches } } => write!(
+            Self::TooLarge { shape } => write!(
                 f,
-                "{ranks} ranks with {loops} stages each and {micro_batches} micro-batches are too many: at most {} pairs \
-                 of a stage and a micro-batch can be scheduled",
+                "{} stages and {} micro-batches are too many: at most {} pairs of both can be scheduled",
+                shape.ranks.saturating_mul(shape.loops),
+                shape.micro_batches,
                 Shape::MOST
             ),
             Self::Loops { kind, loops, expected } => {
