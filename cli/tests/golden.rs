@@ -8,7 +8,7 @@
 mod runner;
 
 use runner::files::{bless, check_all};
-use runner::{commands, coverage, shell, workspace};
+use runner::{commands, coverage, fusion, shell, workspace};
 use std::path::Path;
 
 #[test]
@@ -38,14 +38,21 @@ fn cli_files() {
 }
 
 #[test]
-fn table_of_operators() {
+fn tables_of_operators() {
     let sample = workspace().join("testdata/ops/every-op.ir");
     let sample = std::fs::read_to_string(sample).expect("the sample of every operator is there");
-    let run = |path: &Path, text: &str| match path.ends_with("docs/ops.md") {
-        true => coverage::table(&sample),
-        false => Ok(text.to_owned()),
+    let run = |path: &Path, text: &str| {
+        if path.ends_with("docs/ops.md") {
+            coverage::table(&sample)
+        } else if path.ends_with("docs/fusion.md") {
+            fusion::table()
+        } else {
+            Ok(text.to_owned())
+        }
     };
-    assert!(workspace().join("docs/ops.md").exists(), "docs/ops.md is not there");
+    for name in ["docs/ops.md", "docs/fusion.md"] {
+        assert!(workspace().join(name).exists(), "{name} is not there");
+    }
     check_all(&[workspace().join("docs")], run);
 }
 

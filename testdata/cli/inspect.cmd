@@ -12,6 +12,12 @@ out|   blocks 0-3  block class 0    30 each  110 KiB each
 out|   head                               2      48.4 KiB
 out|   1 operator that depends on no parameter runs wherever it is needed
 out|
+out| Composite operators
+out|   form        count  of them
+out|   attention       4  4 causal
+out|   layer_norm      9
+out|   gelu            4  4 tanh
+out|
 out| Operators, as read from the model and after folding and fusion
 out|   operator    read  fused
 out|   add           37     25

@@ -1,5 +1,6 @@
 //! `trainc inspect`: the operators and blocks of a model, or its IR.
 
+use super::fused;
 use crate::args::{Emit, InspectArgs};
 use crate::output::Output;
 use crate::passes::Watch;
@@ -14,6 +15,7 @@ use trainc_backend::plan_to_json;
 use trainc_ir::text::{print, print_training};
 use trainc_ir::{Diagnostic, Graph, InputRole};
 use trainc_passes::analysis::blocks::{Blocks, blocks};
+use trainc_passes::transform::fusions;
 
 /// Inspects a model, or the model of a plan.
 pub(crate) fn run(args: &InspectArgs, output: Output) -> Result<(), Failure> {
@@ -86,7 +88,9 @@ fn tables(options: &ModelOptions, output: Output, watch: &mut Watch<'_>) -> Resu
     if output.is_json() {
         output.object(&object(&before.graph, &forward.graph, &blocks));
     } else {
-        let sections = [head(&forward.graph), units(&forward.graph, &blocks), operators(&before.graph, &forward.graph)];
+        let mut sections = vec![head(&forward.graph), units(&forward.graph, &blocks)];
+        sections.extend(fused::section(&fusions(&forward.graph)));
+        sections.push(operators(&before.graph, &forward.graph));
         output.report(&sections.join("\n"));
     }
     Ok(forward)
@@ -189,5 +193,6 @@ fn object(before: &Graph, after: &Graph, blocks: &Blocks) -> serde_json::Value {
         })
     };
     let units: Vec<_> = blocks.units.iter().enumerate().map(unit).collect();
-    serde_json::json!({ "model": after.name, "units": units, "operators": operators })
+    let fusions = fused::object(&fusions(after));
+    serde_json::json!({ "model": after.name, "units": units, "operators": operators, "fusions": fusions })
 }

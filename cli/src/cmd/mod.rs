@@ -4,6 +4,7 @@ pub(crate) mod compile;
 pub(crate) mod diff;
 pub(crate) mod estimate;
 pub(crate) mod explain;
+mod fused;
 pub(crate) mod inspect;
 pub(crate) mod run;
 pub(crate) mod schedule;

@@ -27,6 +27,7 @@ pub(crate) fn cases() -> Vec<Case> {
         (E::Relu, -1.0, -0.1),
         (E::Gelu { form: GeluForm::Erf }, -2.0, 2.0),
         (E::Gelu { form: GeluForm::Tanh }, -2.0, 2.0),
+        (E::Gelu { form: GeluForm::Quick }, -2.0, 2.0),
         (E::Silu, -2.0, 2.0),
         (E::Softplus, -2.0, 2.0),
         (E::Floor, 0.1, 0.9),

@@ -150,15 +150,26 @@ fn attentions() -> Vec<Case> {
             vec![one(b, op.clone(), &[p[0], p[1], p[2], mask])]
         }));
     }
-    cases.push(Case::new("rope", &[drawn(&[2, 2, 3, 4])], |b, p| {
-        let table = |b: &mut GraphBuilder, f: fn(f64) -> f64| {
-            let bytes = (0..12).flat_map(|i| f(f64::from(i) * 0.3).to_le_bytes()).collect();
-            let ty = trainc_ir::Type::new(trainc_ir::DType::F64, [3, 4]);
-            b.constant(Literal::from_bytes(ty, bytes).expect("one number for each pair"))
-        };
-        let (cos, sin) = (table(b, f64::cos), table(b, f64::sin));
-        vec![one(b, Attention::Rope, &[p[0], cos, sin])]
-    }));
+    for mask in [&[3, 5][..], &[2, 1, 1, 5], &[2, 1, 1], &[2, 2, 3, 5]] {
+        for causal in [false, true] {
+            let op = Attention::Attention { scale: Real::new(0.7), causal };
+            let (q, k, v) = ([2, 2, 3, 4], [2, 1, 5, 4], [2, 1, 5, 2]);
+            let operands = [drawn(&q), drawn(&k), drawn(&v), drawn(mask)];
+            cases.push(first(&format!("attention {causal} with a trained mask {mask:?}"), op, &operands));
+        }
+    }
+    let rope = |interleaved: bool| {
+        Case::new(&format!("rope {interleaved}"), &[drawn(&[2, 2, 3, 4])], move |b, p| {
+            let table = |b: &mut GraphBuilder, f: fn(f64) -> f64| {
+                let bytes = (0..12).flat_map(|i| f(f64::from(i) * 0.3).to_le_bytes()).collect();
+                let ty = trainc_ir::Type::new(trainc_ir::DType::F64, [3, 4]);
+                b.constant(Literal::from_bytes(ty, bytes).expect("one number for each pair"))
+            };
+            let (cos, sin) = (table(b, f64::cos), table(b, f64::sin));
+            vec![one(b, Attention::Rope { interleaved }, &[p[0], cos, sin])]
+        })
+    };
+    cases.extend([false, true].map(rope));
     cases
 }
 

@@ -7,6 +7,8 @@ pub(crate) mod coverage;
 #[allow(dead_code, reason = "each test file uses a part")]
 pub(crate) mod files;
 #[allow(dead_code, reason = "each test file uses a part")]
+pub(crate) mod fusion;
+#[allow(dead_code, reason = "each test file uses a part")]
 pub(crate) mod shell;
 
 use std::path::PathBuf;

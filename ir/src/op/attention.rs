@@ -17,18 +17,33 @@ family! {
             /// Position `s` sees only positions up to `s + T - S`.
             causal: bool,
         },
-        /// `(q, k, v [, mask], out, lse, dout) -> (dq, dk, dv)`. The mask gets no gradient.
+        /// `(q, k, v [, mask], out, lse, dout) -> (dq, dk, dv)`.
         AttentionGrad = "attention_grad" {
             /// Factor of the scores.
             scale: Real,
             /// As in the forward.
             causal: bool,
         },
-        /// `(x[.., S, D], cos[S, D], sin[S, D]) -> y`: `x cos + rotate_half(x) sin`, where
-        /// `rotate_half([a, b]) = [-b, a]` over halves of the last axis.
-        Rope = "rope",
+        /// `(q, k, v, mask, out, lse, dout) -> dmask`: the gradient of the scores, summed over what the mask was
+        /// broadcast along. An operator of its own, so that masks that are not trained cost nothing, and a schedule can
+        /// run it later.
+        AttentionMaskGrad = "attention_mask_grad" {
+            /// Factor of the scores.
+            scale: Real,
+            /// As in the forward.
+            causal: bool,
+        },
+        /// `(x[.., S, D], cos[S, D], sin[S, D]) -> y`: `x cos + rotate(x) sin`, where `rotate([a, b]) = [-b, a]` over
+        /// the two parts of the last axis.
+        Rope = "rope" {
+            /// Whether the parts are even and odd positions; else they are the halves.
+            interleaved: bool,
+        },
         /// `(dy, cos, sin) -> dx`.
-        RopeGrad = "rope_grad",
+        RopeGrad = "rope_grad" {
+            /// As in the forward.
+            interleaved: bool,
+        },
     }
 }
 
@@ -54,7 +69,15 @@ impl Attention {
                 rule::is(inputs[rest + 2], rest + 2, &out)?;
                 Ok(inputs[..3].iter().map(|&t| t.clone()).collect())
             }
-            Self::Rope | Self::RopeGrad => {
+            Self::AttentionMaskGrad { scale: _, causal: _ } => {
+                rule::arity(inputs, 7)?;
+                let [out, lse] = forward(inputs[0], inputs[1], inputs[2], Some(inputs[3]))?;
+                rule::is(inputs[4], 4, &out)?;
+                rule::is(inputs[5], 5, &lse)?;
+                rule::is(inputs[6], 6, &out)?;
+                Ok(vec![inputs[3].clone()])
+            }
+            Self::Rope { interleaved: _ } | Self::RopeGrad { interleaved: _ } => {
                 rule::arity(inputs, 3)?;
                 let x = inputs[0];
                 rule::float(x, 0)?;
@@ -79,9 +102,9 @@ impl Attention {
             per_pair * pairs * (q[3] + v[3])
         };
         match self {
-            Self::Attention { scale: _, causal } => products(*causal, 2),
+            Self::Attention { scale: _, causal } | Self::AttentionMaskGrad { scale: _, causal } => products(*causal, 2),
             Self::AttentionGrad { scale: _, causal } => products(*causal, 5),
-            Self::Rope | Self::RopeGrad => 3 * outputs[0].elements(),
+            Self::Rope { interleaved: _ } | Self::RopeGrad { interleaved: _ } => 3 * outputs[0].elements(),
         }
     }
 }

@@ -11,6 +11,8 @@ words! {
         Erf = "erf",
         /// `x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))`.
         Tanh = "tanh",
+        /// `x sigmoid(1.702 x)`.
+        Quick = "quick",
     }
 }
 

@@ -112,9 +112,11 @@ fn class(op: &Op) -> WorkClass {
     match op {
         Op::Contraction(_) | Op::Convolution(_) => WorkClass::Matmul,
         Op::Attention(
-            Attention::Attention { scale: _, causal: _ } | Attention::AttentionGrad { scale: _, causal: _ },
+            Attention::Attention { scale: _, causal: _ }
+            | Attention::AttentionGrad { scale: _, causal: _ }
+            | Attention::AttentionMaskGrad { scale: _, causal: _ },
         ) => WorkClass::Attention,
-        Op::Attention(Attention::Rope | Attention::RopeGrad) => WorkClass::Memory,
+        Op::Attention(Attention::Rope { interleaved: _ } | Attention::RopeGrad { interleaved: _ }) => WorkClass::Memory,
         Op::Elementwise(_) | Op::Reduction(_) | Op::Normalization(_) | Op::Indexing(_) => WorkClass::Memory,
         Op::Pooling(_) | Op::BatchNorm(_) => WorkClass::Memory,
         Op::Random(_) | Op::Loss(_) | Op::Opaque(_) => WorkClass::Memory,

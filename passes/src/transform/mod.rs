@@ -14,6 +14,6 @@ pub use canonicalize::Canonicalize;
 pub use codes::TRANSFORM_CODES;
 pub use differentiate::{Step, Trainable, differentiate, has_gradient};
 pub use fold::Fold;
-pub use fuse::Fuse;
+pub use fuse::{Apart, Form, Fuse, Fusions, fusions};
 pub use loss::{Loss, LossSpec};
 pub use optimizer::{OptimizerConfig, optimizer, sum_dtype};

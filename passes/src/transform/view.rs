@@ -15,6 +15,14 @@ pub(super) fn movement(graph: &Graph, value: ValueId) -> Option<(&Movement, Valu
     if let Op::Movement(op) = &node.op { Some((op, node.inputs[0])) } else { None }
 }
 
+/// The value behind reshapes.
+pub(super) fn unshaped(graph: &Graph, mut value: ValueId) -> ValueId {
+    while let Some((Movement::Reshape { shape: _ }, source)) = movement(graph, value) {
+        value = source;
+    }
+    value
+}
+
 /// The constant that defines the value.
 pub(super) fn constant(graph: &Graph, value: ValueId) -> Option<&Literal> {
     let op = graph.producer_op(value)?;

@@ -1,8 +1,8 @@
 //! Attention and rotary embedding.
 
 use super::{Arg, Fault, Out, with_float};
-use crate::host::kernels::attention::{Attention as Call, Operands, Saved, backward, forward};
-use crate::host::kernels::rope::{Turn, rope};
+use crate::host::kernels::attention::{Attention as Call, Operands, Saved, backward, forward, mask_backward};
+use crate::host::kernels::rope::{Pairs, Turn, rope};
 use trainc_ir::op::Attention;
 
 /// Runs attention, rotary embedding, or a gradient of one.
@@ -33,12 +33,24 @@ pub(super) fn execute(op: &Attention, inputs: &[Arg<'_>], outputs: &mut [Out<'_>
                 backward(&call, x, saved, (dq.get(), dk.get(), dv.get()), &mut workspace);
             });
         }
-        Attention::Rope | Attention::RopeGrad => {
-            let turn = if *op == Attention::Rope { Turn::Forward } else { Turn::Backward };
+        Attention::AttentionMaskGrad { scale, causal } => {
+            let call = call(inputs, scale.get(), *causal);
+            let mask_shape = inputs[3].shape();
+            with_float!(op, inputs[0].ty.dtype, T => {
+                let mut workspace = vec![0.0; call.mask_backward_workspace(&mask_shape)];
+                let x = operands::<T>(inputs, Some(&inputs[3]), Some(&mask_shape));
+                let saved = Saved { out: inputs[4].get(), lse: inputs[5].get(), dout: inputs[6].get() };
+                mask_backward(&call, x, saved, outputs[0].get(), &mut workspace);
+            });
+        }
+        Attention::Rope { interleaved } | Attention::RopeGrad { interleaved } => {
+            let forward = matches!(op, Attention::Rope { interleaved: _ });
+            let turn = if forward { Turn::Forward } else { Turn::Backward };
+            let pairs = if *interleaved { Pairs::Neighbours } else { Pairs::Halves };
             let table = inputs[1].shape();
             with_float!(op, inputs[0].ty.dtype, T => {
                 let tables = (inputs[1].get::<T>(), inputs[2].get());
-                rope(inputs[0].get(), tables, (table[0], table[1]), turn, outputs[0].get());
+                rope(inputs[0].get(), tables, (table[0], table[1]), (turn, pairs), outputs[0].get());
             });
         }
     }

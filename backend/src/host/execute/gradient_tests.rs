@@ -91,7 +91,7 @@ fn elementwise() {
     check(E::Sigmoid, E::SigmoidGrad, &x, output_and_dy, &[0]);
     check(E::Relu, E::ReluGrad, &x, input_and_dy, &[0]);
     check(E::Silu, E::SiluGrad, &x, input_and_dy, &[0]);
-    for form in [GeluForm::Erf, GeluForm::Tanh] {
+    for form in [GeluForm::Erf, GeluForm::Tanh, GeluForm::Quick] {
         check(E::Gelu { form }, E::GeluGrad { form }, &x, input_and_dy, &[0]);
     }
 }
@@ -194,9 +194,21 @@ fn attention() {
             );
         }
     }
+    for mask in [[1, 4, 1, 6], [2, 1, 3, 6], [1, 1, 3, 1], [2, 4, 3, 6]] {
+        let types = [float(&[2, 4, 3, 5]), float(&[2, 2, 6, 5]), float(&[2, 2, 6, 4]), float(&mask)];
+        check(
+            Attention::Attention { scale, causal: true },
+            Attention::AttentionMaskGrad { scale, causal: true },
+            &types,
+            |x, y, dy| [x, &[y[0].clone(), y[1].clone(), dy]].concat(),
+            &[3],
+        );
+    }
     let rope = [float(&[2, 3, 4]), float(&[3, 4]), float(&[3, 4])];
     let inputs = |x: &[Tensor], _: &[Tensor], dy| vec![dy, x[1].clone(), x[2].clone()];
-    check(Attention::Rope, Attention::RopeGrad, &rope, inputs, &[0]);
+    for interleaved in [false, true] {
+        check(Attention::Rope { interleaved }, Attention::RopeGrad { interleaved }, &rope, inputs, &[0]);
+    }
 }
 
 #[test]

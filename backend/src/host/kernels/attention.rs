@@ -3,6 +3,10 @@
 //! The backward pass recomputes the probabilities of a tile from the saved log-sum-exp of its rows, so that no kernel ever
 //! holds more than `TILE x keys` scores per lane of its workspace.
 
+mod mask;
+
+pub(crate) use mask::mask_backward;
+
 use super::float::Float;
 use super::matmul::{Matrix, Store, product};
 use super::parallel::Shared;
@@ -269,7 +273,7 @@ fn lanes<T: Send>(n_items: usize, workspace: &mut [T], part: usize, body: impl F
 
 #[cfg(test)]
 mod tests {
-    use super::{Attention, Float, Operands, Saved, backward, forward};
+    use super::{Attention, Float, Operands, Saved, backward, forward, mask_backward};
 
     const BASE: Attention = Attention {
         batch: 2,
@@ -405,6 +409,30 @@ mod tests {
                     let want = (above - below) / (2.0 * h);
                     assert!((got[i] - want).abs() < 1e-6, "{which} {i}: {} expected {want}, {a:?}", got[i]);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn gradients_of_masks_match_finite_differences() {
+        for mut case in cases() {
+            let Some((mask, shape)) = case.mask.clone() else { continue };
+            let a = case.attention;
+            let (out, lse) = case.run();
+            let dout: Vec<f64> = values(out.len(), 17);
+            let mut dmask = vec![f64::NAN; mask.len()];
+            let saved = Saved { out: &out, lse: &lse, dout: &dout };
+            let mut workspace = vec![f64::NAN; a.mask_backward_workspace(&shape)];
+            mask_backward(&a, case.operands(), saved, &mut dmask, &mut workspace);
+            for i in (0..mask.len()).step_by(mask.len() / 19 + 1) {
+                let h = 1e-6;
+                let mut value = |by: f64| {
+                    case.mask.as_mut().expect("it has a mask").0[i] = mask[i] + by;
+                    case.naive().iter().zip(&dout).map(|(o, d)| o * d).sum::<f64>()
+                };
+                let want = (value(h) - value(-h)) / (2.0 * h);
+                value(0.0);
+                assert!((dmask[i] - want).abs() < 1e-6, "{i}: {} expected {want}, {a:?} {shape:?}", dmask[i]);
             }
         }
     }

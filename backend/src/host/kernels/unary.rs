@@ -99,9 +99,18 @@ pub(super) const SQRT_2_OVER_PI: f64 = 0.797_884_560_802_865_4;
 /// The cubic coefficient of the tanh approximation of GELU.
 pub(super) const GELU_CUBIC: f64 = 0.044_715;
 
+/// Factor inside the sigmoid of [`gelu_quick`].
+pub(super) const GELU_QUICK: f64 = 1.702;
+
+/// `x sigmoid(1.702 x)`.
+#[inline(always)]
+pub(crate) fn gelu_quick<T: Float>(x: T) -> T {
+    x * sigmoid(T::of(GELU_QUICK) * x)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{gelu_erf, gelu_tanh, map, relu, sigmoid, sign, silu, softplus};
+    use super::{gelu_erf, gelu_quick, gelu_tanh, map, relu, sigmoid, sign, silu, softplus};
 
     #[test]
     fn known_values() {
@@ -109,6 +118,8 @@ mod tests {
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
         close(gelu_erf(1.0), 0.841_344_746_068_542_9);
         close(gelu_tanh(1.0), 0.841_191_990_608_275_4);
+        // x * torch.sigmoid(1.702 * x).
+        close(gelu_quick(1.0), 0.845_795_765_932_821_2);
         close(silu(-2.0), -0.238_405_844_044_235_1);
         close(softplus(-2.0), 0.126_928_011_042_972_5);
         close(sigmoid(-2.0), 0.119_202_922_022_117_57);

@@ -1,7 +1,7 @@
 //! Derivatives of elementwise functions: each takes the function's input or output, and the incoming gradient.
 
 use super::float::Float;
-use super::unary::{GELU_CUBIC, SQRT_2_OVER_PI, gelu_tanh_argument, sigmoid};
+use super::unary::{GELU_CUBIC, GELU_QUICK, SQRT_2_OVER_PI, gelu_tanh_argument, sigmoid};
 
 /// Through `relu`, from the input: zero at zero, as in PyTorch.
 #[inline(always)]
@@ -47,6 +47,14 @@ pub(crate) fn gelu_tanh<T: Float>(x: T, dy: T) -> T {
     dy * (half * (T::ONE + t) + half * x * (T::ONE - t * t) * slope)
 }
 
+/// Through `gelu_quick`, from the input.
+#[inline(always)]
+pub(crate) fn gelu_quick<T: Float>(x: T, dy: T) -> T {
+    let u = T::of(GELU_QUICK) * x;
+    let s = sigmoid(u);
+    dy * s * (T::ONE + u * (T::ONE - s))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::unary;
@@ -71,5 +79,6 @@ mod tests {
         check(unary::silu, |x| super::silu(x, dy));
         check(unary::gelu_erf, |x| super::gelu_erf(x, dy));
         check(unary::gelu_tanh, |x| super::gelu_tanh(x, dy));
+        check(unary::gelu_quick, |x| super::gelu_quick(x, dy));
     }
 }

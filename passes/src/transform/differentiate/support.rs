@@ -3,7 +3,7 @@
 use trainc_ir::Op;
 
 /// Operators that no gradient can pass: gradients themselves, updates, and what nobody knows.
-const WITHOUT: [&str; 27] = [
+const WITHOUT: [&str; 28] = [
     "tanh_grad",
     "sigmoid_grad",
     "relu_grad",
@@ -20,6 +20,7 @@ const WITHOUT: [&str; 27] = [
     "running_average",
     "log_softmax_grad",
     "attention_grad",
+    "attention_mask_grad",
     "rope_grad",
     "dropout_grad",
     "cross_entropy_grad",

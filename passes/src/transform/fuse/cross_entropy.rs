@@ -2,7 +2,7 @@
 
 use super::Fuser;
 use crate::transform::view;
-use trainc_ir::op::{Elementwise, Indexing, Loss, Movement, Normalization, ReduceKind, Reduction};
+use trainc_ir::op::{Elementwise, Indexing, Loss, Normalization, ReduceKind, Reduction};
 use trainc_ir::{DType, Graph, Op, ValueId};
 
 /// PyTorch's default label of rows that do not count.
@@ -52,16 +52,16 @@ struct Terms {
 
 /// `-log_softmax(logits)[labels]`, where rows of one label may be 0.
 fn terms_of(graph: &Graph, value: ValueId, negated: bool) -> Option<Terms> {
-    let value = unshaped(graph, value);
+    let value = view::unshaped(graph, value);
     if let Some(x) = view::elementwise(graph, value, &Elementwise::Neg) {
         return if negated { None } else { terms_of(graph, x[0], true) };
     }
     if let Some(&[kept, x, zero]) = view::elementwise(graph, value, &Elementwise::Select) {
         let terms = terms_of(graph, x, negated).filter(|terms| terms.ignore.is_none())?;
         let (labels, ignore) = differs(graph, kept)?;
-        let lookup = unshaped(graph, terms.labels);
+        let lookup = view::unshaped(graph, terms.labels);
         let &[chosen, inner, _] = view::elementwise(graph, lookup, &Elementwise::Select)? else { return None };
-        let same = differs(graph, chosen)? == (labels, ignore) && unshaped(graph, inner) == labels;
+        let same = differs(graph, chosen)? == (labels, ignore) && view::unshaped(graph, inner) == labels;
         let is_zero = view::uniform(graph, zero) == Some(0.0);
         return (same && is_zero).then_some(Terms { logits: terms.logits, labels, ignore: Some(ignore) });
     }
@@ -76,21 +76,13 @@ fn terms_of(graph: &Graph, value: ValueId, negated: bool) -> Option<Terms> {
 
 /// `x` and `c` of `x != c` or `not (x = c)`, `x` seen through reshapes.
 fn differs(graph: &Graph, value: ValueId) -> Option<(ValueId, i64)> {
-    let value = unshaped(graph, value);
-    let inverse = view::elementwise(graph, value, &Elementwise::Not).map(|x| unshaped(graph, x[0]));
+    let value = view::unshaped(graph, value);
+    let inverse = view::elementwise(graph, value, &Elementwise::Not).map(|x| view::unshaped(graph, x[0]));
     let operands = match inverse {
         Some(equal) => view::elementwise(graph, equal, &Elementwise::Eq)?,
         None => view::elementwise(graph, value, &Elementwise::Ne)?,
     };
     let integer = !graph.ty(operands[0]).dtype.is_float() && graph.ty(operands[0]).dtype != DType::Bool;
     let constant = view::uniform(graph, operands[1]).filter(|_| integer)?;
-    Some((unshaped(graph, operands[0]), constant as i64))
-}
-
-/// The value behind reshapes.
-fn unshaped(graph: &Graph, mut value: ValueId) -> ValueId {
-    while let Some((Movement::Reshape { shape: _ }, source)) = view::movement(graph, value) {
-        value = source;
-    }
-    value
+    Some((view::unshaped(graph, operands[0]), constant as i64))
 }

@@ -11,8 +11,11 @@ mod heads;
 mod mask;
 mod norm;
 mod product;
+mod report;
 mod rope;
 mod softmax;
+
+pub use report::{Apart, Form, Fusions, fusions};
 
 use super::dead;
 use super::fold::Evaluator;
@@ -35,12 +38,7 @@ impl Pass for Fuse {
     }
 
     fn run(&self, graph: &mut Graph, _notes: &mut Vec<Diagnostic>) -> Result<Changed, Diagnostics> {
-        let mut fuser = Fuser {
-            builder: GraphBuilder::new(graph.name.clone()),
-            evaluator: Evaluator::new(MAX_EVALUATED),
-            masks: BTreeMap::new(),
-            trained: Table::new(),
-        };
+        let mut fuser = Fuser::over(Graph { name: graph.name.clone(), ..Graph::default() });
         let mut copier = Copier::new(graph);
         let mut changed = false;
         copier.inputs(&mut fuser.builder);
@@ -69,12 +67,29 @@ struct Fuser {
     builder: GraphBuilder,
     evaluator: Evaluator,
     /// What is known of masks that were looked at: a model's layers share them.
-    masks: BTreeMap<(ValueId, bool, Type), mask::Known>,
-    /// Of the first values whether a parameter influences them.
-    trained: Table<ValueId, bool>,
+    masks: BTreeMap<(ValueId, bool, Type), Option<mask::Known>>,
+    /// What influences the first values.
+    influences: Table<ValueId, Influences>,
+}
+
+/// What influences a value.
+#[derive(Clone, Copy, Debug, Default)]
+struct Influences {
+    parameters: bool,
+    other_inputs: bool,
 }
 
 impl Fuser {
+    /// Fuses what is added to a graph.
+    fn over(graph: Graph) -> Self {
+        Self {
+            builder: GraphBuilder::extend(graph),
+            evaluator: Evaluator::new(MAX_EVALUATED),
+            masks: BTreeMap::new(),
+            influences: Table::new(),
+        }
+    }
+
     fn graph(&self) -> &Graph {
         self.builder.graph()
     }
@@ -95,16 +110,34 @@ impl Fuser {
         if self.ty(value).shape == shape { value } else { self.one(Movement::Reshape { shape }, &[value]) }
     }
 
-    /// Whether a parameter influences the value. What is found out of the values before it is remembered.
+    /// Whether a parameter influences the value.
     fn has_parameter(&mut self, value: ValueId) -> bool {
+        self.influences(value).parameters
+    }
+
+    /// Whether another input than parameters influences the value.
+    fn has_data(&mut self, value: ValueId) -> bool {
+        self.influences(value).other_inputs
+    }
+
+    /// What is found out of the values before this one is remembered.
+    fn influences(&mut self, value: ValueId) -> Influences {
         let graph = self.builder.graph();
-        for id in (self.trained.len()..=value.index()).map(ValueId::from_index) {
-            self.trained.push(match graph.values[id].def {
-                Def::Input(position) => graph.inputs[position].role == InputRole::Parameter,
-                Def::Result { node, index: _ } => graph.nodes[node].inputs.iter().any(|&v| self.trained[v]),
+        for id in (self.influences.len()..=value.index()).map(ValueId::from_index) {
+            self.influences.push(match graph.values[id].def {
+                Def::Input(position) => {
+                    let parameters = graph.inputs[position].role == InputRole::Parameter;
+                    Influences { parameters, other_inputs: !parameters }
+                }
+                Def::Result { node, index: _ } => {
+                    graph.nodes[node].inputs.iter().fold(Influences::default(), |all, &v| Influences {
+                        parameters: all.parameters || self.influences[v].parameters,
+                        other_inputs: all.other_inputs || self.influences[v].other_inputs,
+                    })
+                }
             });
         }
-        self.trained[value]
+        self.influences[value]
     }
 
     fn splat(&mut self, dtype: DType, shape: &[u64], value: f64) -> ValueId {
@@ -122,6 +155,9 @@ impl Fuser {
                 .or_else(|| cross_entropy::fuse(self, value)),
             Op::Contraction(_) => attention::fuse(self, value),
             Op::Reduction(_) => cross_entropy::fuse(self, value),
+            Op::Movement(Movement::Concat { axis: _ } | Movement::Reshape { shape: _ }) => {
+                rope::fuse_joined(self, value)
+            }
             Op::Normalization(_) | Op::Attention(_) | Op::Indexing(_) | Op::Movement(_) | Op::Creation(_) => None,
             Op::Convolution(_) | Op::Pooling(_) | Op::BatchNorm(_) => None,
             Op::Random(_) | Op::Loss(_) | Op::Optimizer(_) | Op::Opaque(_) => None,

@@ -57,6 +57,21 @@ pub(super) fn row_reduction(graph: &Graph, value: ValueId, wanted: ReduceKind) -
         return dropped.then(|| last_axis(graph, source, wanted, false)).flatten();
     }
     last_axis(graph, value, wanted, true)
+        .or_else(|| if wanted == ReduceKind::Mean { averaged(graph, value) } else { None })
+}
+
+/// What a sum over the last axis, divided by the length of the axis, averages.
+fn averaged(graph: &Graph, value: ValueId) -> Option<ValueId> {
+    let by = |op: &Elementwise| {
+        let &[sum, number] = view::elementwise(graph, value, op)? else { return None };
+        Some((row_reduction(graph, sum, ReduceKind::Sum)?, view::uniform(graph, number)?))
+    };
+    let width = |x: ValueId| graph.ty(x).shape.last().map_or(0.0, |&width| width as f64);
+    if let Some((x, divisor)) = by(&Elementwise::Div) {
+        return (divisor == width(x)).then_some(x);
+    }
+    let (x, factor) = by(&Elementwise::Mul)?;
+    ((factor * width(x) - 1.0).abs() < 1e-6).then_some(x)
 }
 
 fn last_axis(graph: &Graph, value: ValueId, wanted: ReduceKind, kept: bool) -> Option<ValueId> {
