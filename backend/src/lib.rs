@@ -8,8 +8,9 @@ mod request;
 mod run;
 
 pub use emit::{
-    EMIT_CODES, Trace, TraceArrow, TraceDetail, TraceProcess, TraceSlice, plan_to_json, plan_to_protobuf, read_plan,
-    summary_to_json, trace_to_json, write_file, write_files,
+    EMIT_CODES, FolderFiles, Replacement, Trace, TraceArrow, TraceDetail, TraceProcess, TraceSlice, current_file,
+    plan_to_json, plan_to_protobuf, read_plan, summary_to_json, trace_to_json, write_file, write_files,
+    write_files_stepwise,
 };
 pub use host::{Context, Fault, InterpretError, Tensor, interpret};
 pub use request::{

@@ -7,7 +7,7 @@ use crate::options::ModelOptions;
 use crate::prepare::{Prepared, open_model, prepare};
 use std::collections::BTreeMap;
 use std::path::Path;
-use trainc_backend::read_plan;
+use trainc_backend::{current_file, read_plan};
 use trainc_frontend::OnnxModel;
 use trainc_ir::plan::{Plan, PlanError, PlanRule, VerifiedPlan, verify};
 use trainc_ir::{Diagnostic, ModelSource, VerifiedTraining};
@@ -38,7 +38,7 @@ pub struct Checked {
 pub fn check(path: &Path, model: Option<&Path>) -> Result<Checked, Failure> {
     let file = plan_file(path);
     let plan = read_plan_file(&file)?;
-    let options = model_options(&plan, find_model(&file, model)?)?;
+    let options = model_options(&plan, find_model(path, model)?)?;
     let opened = open_model(&options.model, &options)?;
     same_model(&plan, &opened, &options)?;
     let Prepared { model, training, micro_batches: _, micro_batch: _, notes } = prepare(&options, &mut |_| {})?;
@@ -54,7 +54,7 @@ pub fn check(path: &Path, model: Option<&Path>) -> Result<Checked, Failure> {
 /// # Errors
 /// It cannot be read, or holds another plan.
 pub fn check_twin(path: &Path, plan: &Plan) -> Result<(), Failure> {
-    let twin = path.join(PLAN_PB);
+    let twin = current_file(path, PLAN_PB);
     if !path.is_dir() || !twin.exists() || read_plan_file(&twin)? == *plan {
         return Ok(());
     }

@@ -1,15 +1,15 @@
 //! From a model and a cluster to a plan and the files that go with it.
 
 use crate::failure::{BAD_OPTION, CANNOT_READ, CANNOT_WRITE, Failure, FailureKind};
-use crate::folder::{KUBERNETES, MODEL_PATH, PLAN_JSON, PLAN_PB, SLURM, SUMMARY, model_path};
+use crate::folder::{FILES, KUBERNETES, MODEL_PATH, PLAN_JSON, PLAN_PB, SLURM, SUMMARY, model_path};
 use crate::header::header;
 use crate::infeasible;
 use crate::options::{CompileOptions, Recompute};
 use crate::prepare::{Prepared, prepare};
 use std::path::Path;
 use trainc_backend::{
-    KubernetesOptions, PlacementRequest, SlurmOptions, kubernetes_manifest, plan_to_json, plan_to_protobuf,
-    slurm_script, summary_to_json, write_files,
+    FolderFiles, KubernetesOptions, PlacementRequest, SlurmOptions, kubernetes_manifest, plan_to_json,
+    plan_to_protobuf, slurm_script, summary_to_json, write_files,
 };
 use trainc_ir::plan::{PlanError, VerifiedPlan, verify};
 use trainc_ir::{Cluster, Diagnostic, ModelSource};
@@ -94,11 +94,27 @@ fn stages(forced: Option<u64>) -> Result<Stages, Failure> {
     }
 }
 
-/// Writes the files of a compiled model into a folder, all or none of them; gives their names.
+/// Writes the files of a compiled model into a folder: all or none of them, whenever it is stopped. Gives their names.
+/// Other files in the folder stay.
 ///
 /// # Errors
 /// The folder cannot be written, or the requests cannot be made.
 pub fn write(compiled: &Compiled, options: &CompileOptions, folder: &Path) -> Result<Vec<&'static str>, Failure> {
+    let files = files(compiled, options, folder)?;
+    let contents: Vec<(&str, &[u8])> = files.iter().map(|(name, bytes)| (*name, bytes.as_slice())).collect();
+    write_files(folder, &FolderFiles { files: &contents, owned: &FILES })?;
+    Ok(files.into_iter().map(|(name, _)| name).collect())
+}
+
+/// What [`write`] writes into a folder.
+///
+/// # Errors
+/// The requests cannot be made, or the folder cannot be seen.
+pub fn files(
+    compiled: &Compiled,
+    options: &CompileOptions,
+    folder: &Path,
+) -> Result<Vec<(&'static str, Vec<u8>)>, Failure> {
     let plan = compiled.plan.plan();
     let request = PlacementRequest::from_plan(plan, &compiled.cluster)?;
     let kubernetes = kubernetes_manifest(&request, &KubernetesOptions::default())?;
@@ -115,11 +131,9 @@ pub fn write(compiled: &Compiled, options: &CompileOptions, folder: &Path) -> Re
         Failure::input(Diagnostic::error(CANNOT_WRITE, message))
     })?;
     if let Some(path) = path {
-        files.push((MODEL_PATH, (path + "\n").into_bytes()));
+        files.push((MODEL_PATH, path));
     }
-    let contents: Vec<(&str, &[u8])> = files.iter().map(|(name, bytes)| (*name, bytes.as_slice())).collect();
-    write_files(folder, &contents)?;
-    Ok(files.into_iter().map(|(name, _)| name).collect())
+    Ok(files)
 }
 
 /// A cluster description and its text.

@@ -6,6 +6,7 @@ use crate::failure::{CANNOT_READ, Failure};
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use trainc_backend::current_file;
 use trainc_ir::Diagnostic;
 
 /// The plan for people and tools.
@@ -21,9 +22,16 @@ pub const SUMMARY: &str = "summary.json";
 /// Where the model is.
 pub const MODEL_PATH: &str = "model.path";
 
+/// Every file that `compile` may write.
+pub(crate) const FILES: [&str; 6] = [PLAN_JSON, PLAN_PB, KUBERNETES, SLURM, SUMMARY, MODEL_PATH];
+
 /// The plan file at a path, which is a plan file or a folder with one.
 pub(crate) fn plan_file(path: &Path) -> PathBuf {
-    if path.is_dir() { path.join(PLAN_JSON) } else { path.to_owned() }
+    match (path.is_dir(), path.file_name().and_then(OsStr::to_str)) {
+        (true, _) => current_file(path, PLAN_JSON),
+        (false, Some(name)) => current_file(path.parent().unwrap_or(Path::new("")), name),
+        (false, None) => path.to_owned(),
+    }
 }
 
 /// Whether the path is of a plan rather than of a model.
@@ -31,33 +39,64 @@ pub fn is_plan(path: &Path) -> bool {
     path.is_dir() || path.file_name().is_some_and(|name| name == PLAN_JSON || name == PLAN_PB)
 }
 
-/// The path of the model as seen from the folder, in the form that is written: with `/` on every system. `None` where
-/// it has no such form.
-pub(crate) fn model_path(folder: &Path, model: &Path) -> io::Result<Option<String>> {
+/// What `model.path` holds: the path of the model as seen from the folder, with `/` on every system, and a newline. Where
+/// names are bytes it is the same bytes. `None` where the path has no such form.
+pub(crate) fn model_path(folder: &Path, model: &Path) -> io::Result<Option<Vec<u8>>> {
     let relative = relative(&std::path::absolute(folder)?, &model.canonicalize()?);
-    let parts: Option<Vec<&str>> = relative.components().map(|part| part.as_os_str().to_str()).collect();
-    let joined = match relative.components().next() {
-        Some(Component::RootDir | Component::Prefix(_)) => relative.to_str().map(str::to_owned),
-        _ => parts.map(|parts| parts.join("/")),
+    let rooted = matches!(relative.components().next(), Some(Component::RootDir | Component::Prefix(_)));
+    let text = if rooted || cfg!(unix) {
+        to_bytes(relative.as_os_str())
+    } else {
+        let parts: Option<Vec<&str>> = relative.components().map(|part| part.as_os_str().to_str()).collect();
+        parts.map(|parts| parts.join("/").into_bytes())
     };
-    Ok(joined.filter(|path| !path.contains('\n')))
+    Ok(text.map(|mut text| {
+        text.push(b'\n');
+        text
+    }))
 }
 
 /// The model of a plan: the one given, else the one that `model.path` beside the plan file names.
-pub(crate) fn find_model(plan_file: &Path, given: Option<&Path>) -> Result<PathBuf, Failure> {
+pub(crate) fn find_model(path: &Path, given: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(model) = given {
         return Ok(model.to_owned());
     }
-    let folder = plan_file.parent().unwrap_or(Path::new(""));
-    let path = folder.join(MODEL_PATH);
-    match std::fs::read_to_string(&path) {
-        Ok(text) => Ok(folder.join(text.trim_end_matches(['\n', '\r']))),
-        Err(error) => {
-            let message = format!("cannot read `{}`, which says where the model is: {error}", path.display());
-            let help = "give the model with --model";
-            Err(Failure::input(Diagnostic::error(CANNOT_READ, message).with_help(help)))
-        }
+    let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
+    let file = current_file(folder, MODEL_PATH);
+    let refuse = |why: String| {
+        let message = format!("cannot read `{}`, which says where the model is: {why}", file.display());
+        let help = "give the model with --model";
+        Failure::input(Diagnostic::error(CANNOT_READ, message).with_help(help))
+    };
+    let mut text = std::fs::read(&file).map_err(|error| refuse(error.to_string()))?;
+    if text.ends_with(b"\n") {
+        text.pop();
     }
+    if cfg!(not(unix)) && text.ends_with(b"\r") {
+        text.pop();
+    }
+    let path = from_bytes(text).ok_or_else(|| refuse("it is not a path of this system".to_owned()))?;
+    Ok(folder.join(path))
+}
+
+#[cfg(unix)]
+fn to_bytes(path: &OsStr) -> Option<Vec<u8>> {
+    Some(std::os::unix::ffi::OsStrExt::as_bytes(path).to_owned())
+}
+
+#[cfg(not(unix))]
+fn to_bytes(path: &OsStr) -> Option<Vec<u8>> {
+    path.to_str().map(|text| text.as_bytes().to_owned())
+}
+
+#[cfg(unix)]
+fn from_bytes(bytes: Vec<u8>) -> Option<PathBuf> {
+    Some(PathBuf::from(<std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(bytes)))
+}
+
+#[cfg(not(unix))]
+fn from_bytes(bytes: Vec<u8>) -> Option<PathBuf> {
+    String::from_utf8(bytes).ok().map(PathBuf::from)
 }
 
 fn relative(folder: &Path, file: &Path) -> PathBuf {
@@ -98,6 +137,23 @@ mod tests {
     fn the_written_path_leads_back() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
-        assert_eq!(model_path(&folder, &model).unwrap().as_deref(), Some("../Cargo.toml"));
+        assert_eq!(model_path(&folder, &model).unwrap().as_deref(), Some(&b"../Cargo.toml\n"[..]));
+    }
+
+    /// Linux allows every byte in a name but `/` and 0.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn odd_names_lead_back_too() {
+        use std::os::unix::ffi::OsStrExt;
+        let root = tempfile::tempdir().unwrap();
+        for name in [&b"caf\xe9.onnx"[..], b"two\nlines.onnx", b"end\n", b" blank "] {
+            let model = root.path().join(OsStr::from_bytes(name));
+            std::fs::write(&model, "").unwrap();
+            let text = model_path(&root.path().join("out"), &model).unwrap().unwrap();
+            std::fs::create_dir_all(root.path().join("out")).unwrap();
+            std::fs::write(root.path().join("out/model.path"), text).unwrap();
+            let found = find_model(&root.path().join("out"), None).unwrap();
+            assert_eq!(found.canonicalize().unwrap(), model.canonicalize().unwrap());
+        }
     }
 }

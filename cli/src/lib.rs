@@ -36,7 +36,7 @@ pub mod units;
 
 pub use check::{Checked, check, check_twin};
 pub use codes::{codes, rules};
-pub use compile::{Compiled, Progress, compile, compile_with, write};
+pub use compile::{Compiled, Progress, compile, compile_with, files, write};
 pub use diff::{Condition, Difference, Facts, Metric, PlanDiff, diff};
 pub use failure::{
     BAD_HEADER, BAD_OPTION, CANNOT_READ, CANNOT_WRITE, COMMAND_CODES, CONDITION_HOLDS, CONFLICTING_OPTIONS,

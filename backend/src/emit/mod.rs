@@ -16,4 +16,4 @@ pub use protobuf::plan_to_protobuf;
 pub use read::read_plan;
 pub use summary::summary_to_json;
 pub use trace::{Trace, TraceArrow, TraceDetail, TraceProcess, TraceSlice, trace_to_json};
-pub use write::{write_file, write_files};
+pub use write::{FolderFiles, Replacement, current_file, write_file, write_files, write_files_stepwise};

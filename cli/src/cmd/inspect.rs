@@ -11,7 +11,7 @@ use trainc::{
     CANNOT_READ, CONFLICTING_OPTIONS, Failure, Forward, ModelOptions, PLAN_JSON, PLAN_PB, check, is_plan, join_units,
     prepare, prepare_forward, prepare_until,
 };
-use trainc_backend::plan_to_json;
+use trainc_backend::{current_file, plan_to_json};
 use trainc_ir::text::{print, print_training};
 use trainc_ir::{Diagnostic, Graph, InputRole};
 use trainc_passes::analysis::blocks::{Blocks, blocks};
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &InspectArgs, output: Output) -> Result<(), Failure> {
 /// Refuses folders that hold no plan, and options of a model where a plan has its own.
 fn plan_without_options(args: &InspectArgs) -> Result<(), Failure> {
     let path = args.model.path();
-    if path.is_dir() && [PLAN_JSON, PLAN_PB].iter().all(|name| !path.join(name).exists()) {
+    if path.is_dir() && [PLAN_JSON, PLAN_PB].iter().all(|name| !current_file(path, name).exists()) {
         let message = format!("the folder `{}` is no model, and holds no plan", path.display());
         let help = "give an ONNX file, or the folder that `trainc compile` wrote";
         return Err(Failure::input(Diagnostic::error(CANNOT_READ, message).with_help(help)));
