@@ -1,5 +1,6 @@
 //! Closed forms of the literature for uniform stages, and small cases by hand.
 
+mod crossover;
 mod hand;
 mod table;
 
