@@ -100,6 +100,15 @@ pub enum ScheduleError {
         /// How many there are.
         expected: usize,
     },
+    /// No order of work fits the memory of a rank.
+    NoRoom {
+        /// The rank.
+        rank: usize,
+        /// Bytes of activations that it keeps under every order.
+        needed: u64,
+        /// Bytes that it has room for.
+        room: u64,
+    },
     /// The ranks wait for each other for ever.
     Deadlock {
         /// The first rank that waits.
@@ -156,6 +165,10 @@ impl fmt::Display for ScheduleError {
                 write!(f, "line {} has `{cell}`: expected a stage, one of F, B, I and W, and a micro-batch", rank + 1)
             }
             Self::Costs { what, number, expected } => write!(f, "costs of {number} {what}: there are {expected}"),
+            Self::NoRoom { rank, needed, room } => write!(
+                f,
+                "rank {rank} keeps at least {needed} bytes of activations under every schedule, and has room for {room}"
+            ),
             Self::Deadlock { rank, work, waits_for } => {
                 write!(f, "rank {rank} waits for ever: its {work} needs {waits_for}, which never comes")
             }

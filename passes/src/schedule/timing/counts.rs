@@ -39,6 +39,11 @@ fn time(costs: &Costs, work: &Work) -> u64 {
     }
 }
 
+/// The most bytes that are kept at once.
+pub(in crate::schedule) fn peak_bytes(works: &[Work], costs: &Costs) -> u64 {
+    peak(works, costs).1
+}
+
 /// The most pairs of a stage and a micro-batch, and the most bytes, that are kept at once.
 fn peak(works: &[Work], costs: &Costs) -> (u64, u64) {
     let (mut pairs, mut most_pairs, mut bytes, mut most_bytes) = (0u64, 0u64, 0u64, 0u64);

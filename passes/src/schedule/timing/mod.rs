@@ -15,6 +15,8 @@ mod tests;
 
 pub use traffic::{Reduce, Resident, Traffic};
 
+pub(super) use counts::peak_bytes;
+
 use super::{Ratio, Schedule, ScheduleError, WorkKind};
 
 /// What one stage takes, for one micro-batch.
@@ -86,7 +88,7 @@ impl Costs {
     }
 
     /// There are numbers for all stages and boundaries.
-    fn check(&self, n_stages: usize) -> Result<(), ScheduleError> {
+    pub(super) fn check(&self, n_stages: usize) -> Result<(), ScheduleError> {
         let traffic = self.traffic.iter().flat_map(|traffic| {
             [("gathers", traffic.gather_ps.len(), n_stages), ("reduces", traffic.reduce_ps.len(), n_stages)]
         });
@@ -176,8 +178,20 @@ pub struct StageTiming {
 pub fn simulate(schedule: &Schedule, costs: &Costs) -> Result<Timing, ScheduleError> {
     schedule.check_executable()?;
     costs.check(schedule.n_stages())?;
-    let ends = clock::run(schedule, costs)?;
+    let ends = clock::run(schedule, costs).expect("no ranks wait for each other for ever");
     let makespan_ps = ends.iter().map(|end| end.compute.max(end.traffic)).max().unwrap_or(0);
     let rank = |(rank, end): (usize, &clock::End)| counts::count(schedule, costs, rank, end.compute, makespan_ps);
     Ok(Timing { makespan_ps, ranks: ends.iter().enumerate().map(rank).collect() })
+}
+
+/// The makespan of an order with complete and possible costs, if it can be executed as far as its ranks wait for each other.
+pub(super) fn makespan(schedule: &Schedule, costs: &Costs) -> Option<u64> {
+    value(schedule, costs).map(|(makespan, _)| makespan)
+}
+
+/// The makespan, and the sum of the times at which the ranks are done.
+pub(super) fn value(schedule: &Schedule, costs: &Costs) -> Option<(u64, u64)> {
+    let ends = clock::run(schedule, costs)?;
+    let ends = ends.iter().map(|end| end.compute.max(end.traffic));
+    Some((ends.clone().max().unwrap_or(0), ends.fold(0, u64::saturating_add)))
 }
