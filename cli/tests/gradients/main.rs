@@ -2,6 +2,7 @@
 
 mod elementwise;
 mod finite;
+mod fused;
 mod kinks;
 mod models;
 mod structured;

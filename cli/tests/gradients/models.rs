@@ -14,13 +14,13 @@ use trainc_passes::{Lowering, TrainingOptions, lower_to_training, passes};
 const TOLERANCE: f64 = 1e-4;
 
 /// One family of models with its numbers.
-struct Golden {
+pub(crate) struct Golden {
     json: Value,
     bytes: Vec<u8>,
 }
 
 impl Golden {
-    fn open(family: &str) -> Self {
+    pub(crate) fn open(family: &str) -> Self {
         let folder = testdata().join("goldens").join(family);
         let text = std::fs::read_to_string(folder.join("golden.json")).expect("the golden is there");
         let bytes = std::fs::read(folder.join("golden.bin")).expect("the golden is there");
@@ -36,7 +36,7 @@ impl Golden {
     }
 
     /// The model input of this name, its first rows where the model takes fewer.
-    fn input(&self, name: &str, wanted: &Type) -> Option<Tensor> {
+    pub(crate) fn input(&self, name: &str, wanted: &Type) -> Option<Tensor> {
         // The labels of a language model are its tokens where the golden has none of their own (the shift is the model's).
         let inputs = &self.json["inputs"];
         let labels = inputs.get("input_ids").filter(|_| name == "labels");
@@ -53,16 +53,16 @@ impl Golden {
     }
 }
 
-fn testdata() -> PathBuf {
+pub(crate) fn testdata() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is in the workspace").join("testdata")
 }
 
-fn open(model: &str, bind: &str) -> OnnxModel {
+pub(crate) fn open(model: &str, bind: &str) -> OnnxModel {
     let bindings = Bindings::parse(bind).expect("a list of bindings");
     OnnxModel::open(&testdata().join("models").join(model), bindings).unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
-fn lower(model: &OnnxModel) -> Graph {
+pub(crate) fn lower(model: &OnnxModel) -> Graph {
     model.lower(None).unwrap_or_else(|errors| panic!("{errors:?}")).graph
 }
 
@@ -74,7 +74,7 @@ fn training(graph: Graph) -> TrainingGraph {
     }
 }
 
-fn weights(model: &OnnxModel, graph: &Graph) -> BTreeMap<String, Tensor> {
+pub(crate) fn weights(model: &OnnxModel, graph: &Graph) -> BTreeMap<String, Tensor> {
     let weights = graph.inputs.iter().filter(|i| matches!(i.role, InputRole::Parameter | InputRole::Buffer));
     weights
         .map(|input| {
