@@ -1,11 +1,14 @@
-//! Puts a plan together: stages become programs with buffers, streams, events and ports.
+//! Puts a plan together: ranks become programs with buffers, streams, events and ports.
 
 use super::crossing::{StageUnits, transfers};
 use super::facts::Facts;
-use super::layout::live::{Layout, layout};
-use super::program::{Ordered, Placed, one_f_one_b};
+use super::flow::Flow;
+use super::layout::live::Layout;
+use super::layout::turns::settle;
+use super::program::{Ordered, Placed, order};
 use super::segments::{Key, Pool};
-use super::stage::{Act, Context, Draft, Lane, PortKey, StageDraft, stage};
+use super::stage::{Act, Context, Draft, Lane, PortKey, RankDraft, draft};
+use crate::schedule::Schedule;
 use std::collections::{BTreeMap, BTreeSet};
 use trainc_ir::id::{Id, Table};
 use trainc_ir::plan::{
@@ -23,29 +26,31 @@ pub(crate) struct Assembled {
     pub(crate) segments: Table<SegmentId, Segment>,
     pub(crate) programs: Table<ProgramId, Program>,
     pub(crate) communicators: Table<CommunicatorId, Vec<RankId>>,
-    /// For each stage the communicators of its ports.
+    /// For each rank the communicators of its ports.
     pub(crate) ports: Vec<Vec<CommunicatorId>>,
     pub(crate) parameters: Vec<PlanParameter>,
-    /// For each stage the bytes of buffers that are neither persistent nor local at the fullest time.
+    /// For each rank the bytes of buffers that are neither persistent nor local at the fullest time.
     pub(crate) activation_bytes: Vec<u64>,
 }
 
-pub(crate) fn assemble(facts: &Facts<'_>, stages: &[StageUnits], micro_batches: u64) -> Assembled {
-    let transfers = transfers(facts, stages);
-    let context = Context { facts, stages, transfers: &transfers, micro_batches };
+/// Assembles the programs of all ranks. The schedule must have been checked.
+pub(crate) fn assemble(facts: &Facts<'_>, stages: &[StageUnits], schedule: &Schedule) -> Assembled {
+    let transfers = transfers(facts, stages, &schedule.rank_of);
+    let flow = Flow::new(schedule, &transfers);
+    let context = Context { facts, stages, transfers: &transfers, schedule, flow: &flow };
     let mut pool = Pool::default();
-    let drafts: Vec<StageDraft> = (0..stages.len()).map(|index| stage(&context, index, &mut pool)).collect();
+    let drafts: Vec<RankDraft> = (0..schedule.ranks.len()).map(|rank| draft(&context, rank, &mut pool)).collect();
     let mut ports: BTreeSet<PortKey> = BTreeSet::new();
-    for draft in drafts.iter().flat_map(all_drafts) {
+    for draft in drafts.iter().flat_map(RankDraft::drafts) {
         if let Lane::Port(port) = &draft.lane {
             ports.insert(port.clone());
         }
     }
     let ports: Vec<PortKey> = ports.into_iter().collect();
-    let rank = |stage: &usize| RankId::from_index(*stage);
+    let rank = |rank: &usize| RankId::from_index(*rank);
     let communicators = ports.iter().map(|port| match port {
-        PortKey::Pair { from, to, backward: _ } => vec![rank(from), rank(to)],
-        PortKey::Among(stages) => stages.iter().map(rank).collect(),
+        PortKey::Pair { from, to, backward: _, stages: _ } => vec![rank(from), rank(to)],
+        PortKey::Among(ranks) => ranks.iter().map(rank).collect(),
     });
     let communicators = communicators.collect();
     let inputs = plan_inputs(facts.training);
@@ -59,16 +64,15 @@ pub(crate) fn assemble(facts: &Facts<'_>, stages: &[StageUnits], micro_batches: 
         parameters: Vec::new(),
         activation_bytes: Vec::new(),
     };
-    for (index, draft) in drafts.iter().enumerate() {
-        let warm_up = context.in_flight(index) - 1;
-        let ordered = one_f_one_b(draft, micro_batches, warm_up);
-        let n_frames = context.turns(index);
-        let layout = layout(draft, &ordered, &pool, n_frames);
+    for (index, draft) in drafts.into_iter().enumerate() {
+        let (draft, layout) = settle(draft, &pool, schedule.micro_batches);
+        let ordered = order(&draft);
         assembled.activation_bytes.push(layout.activation_bytes);
-        let mut writer = Writer::new(&assembled.inputs, draft, &ordered, &layout, n_frames);
-        let program = writer.program(index);
+        let mut writer = Writer::new(&assembled.inputs, &draft, &ordered, &layout);
+        let stages: Vec<usize> = schedule.stages_of(index).collect();
+        let program = writer.program(index, &stages);
         let own = writer.ports.iter().map(|port| {
-            CommunicatorId::from_index(ports.binary_search(port).expect("every port of a stage was collected"))
+            CommunicatorId::from_index(ports.binary_search(port).expect("every port of a rank was collected"))
         });
         assembled.ports.push(own.collect());
         assembled.programs.push(program);
@@ -77,10 +81,6 @@ pub(crate) fn assemble(facts: &Facts<'_>, stages: &[StageUnits], micro_batches: 
     assembled.kernels = pool.kernels;
     assembled.segments = pool.segments;
     assembled
-}
-
-fn all_drafts(stage: &StageDraft) -> impl Iterator<Item = &Draft> {
-    stage.prologue.iter().chain(&stage.forward).chain(&stage.backward).chain(&stage.epilogue)
 }
 
 /// What the host feeds: data and labels that are read, and the scalars of the update.
@@ -123,7 +123,7 @@ fn parameters(training: &TrainingGraph, programs: &Table<ProgramId, Program>) ->
 /// Writes one program.
 struct Writer<'w> {
     inputs: &'w Table<InputId, PlanInput>,
-    draft: &'w StageDraft,
+    draft: &'w RankDraft,
     ordered: &'w Ordered<'w>,
     layout: &'w Layout,
     lanes: Vec<&'w Lane>,
@@ -137,10 +137,9 @@ struct Writer<'w> {
 impl<'w> Writer<'w> {
     fn new(
         inputs: &'w Table<InputId, PlanInput>,
-        draft: &'w StageDraft,
+        draft: &'w RankDraft,
         ordered: &'w Ordered<'w>,
         layout: &'w Layout,
-        n_frames: u64,
     ) -> Self {
         let mut lanes: Vec<&Lane> = ordered.drafts.iter().map(|d| &d.lane).collect();
         lanes.sort_unstable();
@@ -151,18 +150,18 @@ impl<'w> Writer<'w> {
         });
         let ports = ports.collect();
         let buffers = draft.buffers.keys().enumerate().map(|(i, key)| (key, BufferId::from_index(i))).collect();
-        let (frames, frames_of) = frames(ordered, layout, n_frames);
+        let (frames, frames_of) = frames(draft, ordered, layout);
         let waited = ordered.parts.iter().flat_map(|p| &p.body).flat_map(|i| &i.waits).map(|(draft, _)| *draft);
         let waited: BTreeSet<usize> = waited.collect();
         let events = waited.into_iter().enumerate().map(|(i, draft)| (draft, EventId::from_index(i))).collect();
         Self { inputs, draft, ordered, layout, lanes, ports, buffers, frames, frames_of, events }
     }
 
-    fn program(&mut self, index: usize) -> Program {
+    fn program(&mut self, rank: usize, stages: &[usize]) -> Program {
         let mut body = Vec::new();
         for part in &self.ordered.parts {
             let instrs: Vec<Instr> = part.body.iter().map(|placed| self.instr(placed)).collect();
-            if part.looped && part.trips > 1 {
+            if part.trips > 1 {
                 body.push(Item::Loop { trips: part.trips, body: instrs });
             } else {
                 body.extend(instrs.into_iter().map(|instr| Item::Once(at_trip_zero(instr))));
@@ -175,8 +174,8 @@ impl<'w> Writer<'w> {
             Some(ProgramOutput { name: (*name).to_owned(), buffer })
         });
         Program {
-            name: format!("stage {index}"),
-            stage: index as u32,
+            name: format!("{} {}", if stages.len() == 1 { "stage" } else { "stages" }, join(stages)),
+            stage: rank as u32,
             arena_bytes: self.layout.arena_bytes,
             arena_lower_bound: self.layout.lower_bound,
             streams: self.lanes.iter().map(|lane| stream(lane)).collect(),
@@ -264,9 +263,9 @@ type CallKey = (SegmentId, Option<usize>);
 
 /// Every frame once, and those of each call.
 fn frames(
+    draft: &RankDraft,
     ordered: &Ordered<'_>,
     layout: &Layout,
-    n_frames: u64,
 ) -> (Table<FrameId, Frame>, BTreeMap<CallKey, Vec<FrameId>>) {
     let mut frames: Table<FrameId, Frame> = Table::new();
     let mut known: BTreeMap<(SegmentId, Vec<u64>), FrameId> = BTreeMap::new();
@@ -281,7 +280,7 @@ fn frames(
         .collect();
     for key in calls {
         let (segment, unit) = key;
-        let turns = if unit.is_some() { n_frames.max(1) } else { 1 };
+        let turns = draft.turns_of(unit);
         let mut of_call: Vec<FrameId> = Vec::new();
         for turn in 0..turns {
             let offsets = layout.frames.get(&(segment, unit, turn)).cloned().unwrap_or_default();
@@ -306,13 +305,17 @@ fn stream(lane: &Lane) -> Stream {
 
 fn port_name(port: &PortKey) -> String {
     match port {
-        PortKey::Pair { from, to, backward: false } => format!("activations {from} to {to}"),
-        PortKey::Pair { from, to, backward: true } => format!("gradients {from} to {to}"),
-        PortKey::Among(stages) => {
-            let stages: Vec<String> = stages.iter().map(usize::to_string).collect();
-            format!("stages {}", stages.join(" "))
+        PortKey::Pair { from, to, backward, stages } => {
+            let what = if *backward { "gradients" } else { "activations" };
+            let stages = stages.map_or_else(String::new, |(from, to)| format!(", stages {from} to {to}"));
+            format!("{what} {from} to {to}{stages}")
         }
+        PortKey::Among(ranks) => format!("ranks {}", join(ranks)),
     }
+}
+
+fn join(numbers: &[usize]) -> String {
+    numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(" ")
 }
 
 /// The instruction of a loop that runs once, as a single one.

@@ -4,6 +4,7 @@ use super::assemble::{Assembled, assemble};
 use super::crossing::StageUnits;
 use super::facts::Facts;
 use super::profile::UnitProfile;
+use crate::schedule::Schedule;
 use std::collections::BTreeSet;
 use trainc_ir::id::{Id, Table};
 use trainc_ir::plan::{
@@ -12,7 +13,7 @@ use trainc_ir::plan::{
 };
 use trainc_ir::{Cluster, DType, InputRole, NodeGroupId, TrainingGraph};
 
-/// A stage and where it runs.
+/// A stage and where its rank runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacedStage {
     /// What runs on it.
@@ -21,18 +22,21 @@ pub struct PlacedStage {
     pub group: NodeGroupId,
 }
 
-/// Builds the plan of a placement. Times are left at zero: simulation fills them in.
+/// Builds the plan of a placement under a schedule that was checked and has as many stages. All stages of a rank are in
+/// one group. Times are left at zero: simulation fills them in.
 pub(crate) fn build(
     facts: &Facts<'_>,
     profiles: &[UnitProfile],
     cluster: &Cluster,
     placed: &[PlacedStage],
-    micro_batches: u64,
+    schedule: &Schedule,
     header: Header,
 ) -> Plan {
+    let micro_batches = schedule.micro_batches;
     let stages: Vec<StageUnits> = placed.iter().map(|p| p.stage.clone()).collect();
-    let assembled = assemble(facts, &stages, micro_batches);
-    let (groups, group_of) = groups(cluster, placed);
+    let assembled = assemble(facts, &stages, schedule);
+    let held: Vec<Held<'_>> = (0..schedule.ranks.len()).map(|rank| Held::new(schedule, placed, rank)).collect();
+    let (groups, group_of) = groups(cluster, &held);
     let mut taken = vec![0u32; groups.len()];
     let mut ranks = Table::new();
     for (index, group) in group_of.iter().enumerate() {
@@ -52,8 +56,8 @@ pub(crate) fn build(
     let (samples, tokens) = batch(facts.training);
     prediction.samples = samples * micro_batches;
     prediction.tokens = tokens * micro_batches;
-    for (index, place) in placed.iter().enumerate() {
-        prediction.ranks.push(rank_prediction(facts, cluster, place, &assembled, index));
+    for (index, held) in held.iter().enumerate() {
+        prediction.ranks.push(rank_prediction(facts, cluster, held, &assembled, index));
     }
     Plan {
         format: FORMAT,
@@ -71,15 +75,29 @@ pub(crate) fn build(
     }
 }
 
-/// The placement groups in the order of their first ranks, and the one of each stage. Where the ranks of a group are
+/// What a rank holds.
+struct Held<'p> {
+    group: NodeGroupId,
+    stages: Vec<&'p StageUnits>,
+}
+
+impl<'p> Held<'p> {
+    fn new(schedule: &Schedule, placed: &'p [PlacedStage], rank: usize) -> Self {
+        let mut of_rank = schedule.stages_of(rank).map(|stage| &placed[stage]).peekable();
+        let group = of_rank.peek().map_or(NodeGroupId::from_index(0), |first| first.group);
+        Self { group, stages: of_rank.map(|placed| &placed.stage).collect() }
+    }
+}
+
+/// The placement groups in the order of their first ranks, and the one of each rank. Where the ranks of a group are
 /// neighbours, as they mostly are, the processes of a job are then numbered as the ranks.
-fn groups(cluster: &Cluster, placed: &[PlacedStage]) -> (Table<GroupId, PlacementGroup>, Vec<GroupId>) {
+fn groups(cluster: &Cluster, held: &[Held<'_>]) -> (Table<GroupId, PlacementGroup>, Vec<GroupId>) {
     let mut groups = Table::new();
-    let mut group_of = vec![GroupId::from_index(0); placed.len()];
+    let mut group_of = vec![GroupId::from_index(0); held.len()];
     let mut seen = BTreeSet::new();
-    for id in placed.iter().map(|p| p.group).filter(|&group| seen.insert(group)) {
+    for id in held.iter().map(|p| p.group).filter(|&group| seen.insert(group)) {
         let group = &cluster.groups[id];
-        let members: Vec<usize> = (0..placed.len()).filter(|&i| placed[i].group == id).collect();
+        let members: Vec<usize> = (0..held.len()).filter(|&i| held[i].group == id).collect();
         let count = members.len() as u32;
         let name = group.name.clone();
         let locality = locality(count, group.nodes, group.gpus_per_node);
@@ -127,11 +145,11 @@ fn block_classes(facts: &Facts<'_>, profiles: &[UnitProfile]) -> Vec<BlockClass>
 fn rank_prediction(
     facts: &Facts<'_>,
     cluster: &Cluster,
-    place: &PlacedStage,
+    held: &Held<'_>,
     assembled: &Assembled,
     index: usize,
 ) -> RankPrediction {
-    let group = &cluster.groups[place.group];
+    let group = &cluster.groups[held.group];
     let program = &assembled.programs[ProgramId::from_index(index)];
     let sum =
         |kind: BufferKind| -> u64 { program.buffers.values().filter(|b| b.kind == kind).map(|b| b.ty.bytes()).sum() };
@@ -153,7 +171,8 @@ fn rank_prediction(
         context: reserve.context_bytes,
     };
     let beyond = breakdown.communication + breakdown.workspace + breakdown.context;
-    let units = place.stage.units.clone();
+    let units = held.stages.iter().flat_map(|stage| stage.units.clone());
+    let recomputed = held.stages.iter().flat_map(|stage| &stage.recompute).filter(|&&r| r).count();
     RankPrediction {
         arena_bytes: program.arena_bytes,
         device_bytes: program.arena_bytes + beyond,
@@ -161,6 +180,6 @@ fn rank_prediction(
         breakdown,
         busy_ps: 0,
         units: units.filter_map(|u| facts.blocks.units.get(u)).map(|u| u.name.clone()).collect(),
-        recomputed_blocks: place.stage.recompute.iter().filter(|&&r| r).count() as u32,
+        recomputed_blocks: recomputed as u32,
     }
 }

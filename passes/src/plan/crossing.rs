@@ -1,4 +1,4 @@
-//! Which values a stage keeps, receives and sends, given its units and which of them are recomputed.
+//! Which values a rank keeps, receives and sends, given the units of its stages and which of them are recomputed.
 
 use super::facts::{Facts, Source};
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,33 +27,33 @@ fn backward_reads(facts: &Facts<'_>, unit: usize) -> Vec<ValueId> {
     facts.backward_reads[unit].iter().copied().filter(forward).collect()
 }
 
-/// What crosses between the units of one stage, and between it and the others.
+/// What crosses between the units of one rank, and between it and the others.
 #[derive(Debug)]
 pub(crate) struct Crossing {
     /// Forward values kept from the forward of a micro-batch to its backward.
     pub(crate) kept: BTreeSet<ValueId>,
-    /// Per unit of the stage.
-    pub(crate) recomputes: Vec<Recompute>,
+    /// Per recomputed unit of the rank.
+    pub(crate) recomputes: BTreeMap<usize, Recompute>,
 }
 
 impl Crossing {
-    pub(crate) fn new(facts: &Facts<'_>, stage: &StageUnits) -> Self {
-        let reads: Vec<Vec<ValueId>> = stage.units.clone().map(|unit| backward_reads(facts, unit)).collect();
+    /// What crosses on a rank that holds these stages.
+    pub(crate) fn new<'s>(facts: &Facts<'_>, stages: impl IntoIterator<Item = &'s StageUnits>) -> Self {
+        let units = stages.into_iter().flat_map(|stage| stage.units.clone().zip(stage.recompute.iter().copied()));
+        let units: Vec<(usize, bool, Vec<ValueId>)> =
+            units.map(|(unit, recompute)| (unit, recompute, backward_reads(facts, unit))).collect();
         let mut kept = BTreeSet::new();
-        for ((unit, &recompute), reads) in stage.units.clone().zip(&stage.recompute).zip(&reads) {
+        for &(unit, recompute, ref reads) in &units {
             let own = |v: ValueId| facts.source[v] == Some(Source::Forward(unit));
             kept.extend(reads.iter().copied().filter(|&v| !recompute || !own(v)));
         }
         // What a recompute reads from outside its unit must be kept; that may spare other recomputes some work.
-        for ((unit, &recompute), reads) in stage.units.clone().zip(&stage.recompute).zip(&reads) {
-            if recompute {
-                let found = recompute_of(facts, unit, reads, &kept);
-                kept.extend(outside(facts, unit, &found.nodes));
-            }
+        let recomputed = || units.iter().filter(|(_, recompute, _)| *recompute);
+        for (unit, _, reads) in recomputed() {
+            let found = recompute_of(facts, *unit, reads, &kept);
+            kept.extend(outside(facts, *unit, &found.nodes));
         }
-        let recomputes = stage.units.clone().zip(&stage.recompute).zip(&reads).map(|((unit, &recompute), reads)| {
-            if recompute { recompute_of(facts, unit, reads, &kept) } else { Recompute::default() }
-        });
+        let recomputes = recomputed().map(|(unit, _, reads)| (*unit, recompute_of(facts, *unit, reads, &kept)));
         let recomputes = recomputes.collect();
         Self { kept, recomputes }
     }
@@ -83,23 +83,26 @@ fn recompute_of(facts: &Facts<'_>, unit: usize, reads: &[ValueId], kept: &BTreeS
     Recompute { nodes, restored }
 }
 
-/// A value that goes from one stage to another for every micro-batch.
+/// A value that goes from one rank to another for every micro-batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Transfer {
+    /// The stage that makes it.
     pub(crate) from: usize,
+    /// The stage that needs it first among those of the other rank.
     pub(crate) to: usize,
     /// A gradient going back.
     pub(crate) backward: bool,
     pub(crate) value: ValueId,
 }
 
-/// All transfers of a division into stages, in a fixed order.
-pub(crate) fn transfers(facts: &Facts<'_>, stages: &[StageUnits]) -> Vec<Transfer> {
+/// All transfers of a division into stages, in a fixed order. `rank_of` says on which rank each stage is; what several
+/// stages of a rank need comes once.
+pub(crate) fn transfers(facts: &Facts<'_>, stages: &[StageUnits], rank_of: &[usize]) -> Vec<Transfer> {
     let mut stage_of = BTreeMap::new();
     for (index, stage) in stages.iter().enumerate() {
         stage_of.extend(stage.units.clone().map(|unit| (unit, index)));
     }
-    let mut found = BTreeSet::new();
+    let mut first: BTreeMap<(usize, bool, ValueId, usize), usize> = BTreeMap::new();
     for (to, stage) in stages.iter().enumerate() {
         for unit in stage.units.clone() {
             for &value in facts.forward_reads[unit].iter().chain(&facts.backward_reads[unit]) {
@@ -108,11 +111,15 @@ pub(crate) fn transfers(facts: &Facts<'_>, stages: &[StageUnits]) -> Vec<Transfe
                     Some(Source::Backward(unit)) => (stage_of[&unit], true),
                     Some(Source::Held | Source::Data | Source::Free(_)) | None => continue,
                 };
-                if from != to {
-                    found.insert(Transfer { from, to, backward, value });
+                if rank_of[from] != rank_of[to] {
+                    // Forwards go through the stages in ascending order, backwards in descending order.
+                    let known = first.entry((from, backward, value, rank_of[to])).or_insert(to);
+                    *known = if backward { to.max(*known) } else { to.min(*known) };
                 }
             }
         }
     }
+    let found = first.into_iter().map(|((from, backward, value, _), to)| Transfer { from, to, backward, value });
+    let found: BTreeSet<Transfer> = found.collect();
     found.into_iter().collect()
 }

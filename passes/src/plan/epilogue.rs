@@ -1,60 +1,58 @@
-//! What a stage does once per step: zeroing sums, collecting gradients of shared parameters, updating.
+//! What a rank does once per step: zeroing sums, collecting gradients of shared parameters, updating.
 
 use super::facts::Facts;
 use super::segments::{Key, Pool, sum_name};
-use super::stage::{Act, BufferDraft, Context, Draft, Lane, PortKey, StageDraft};
+use super::stage::{Act, BufferDraft, Context, Draft, Lane, PortKey, RankDraft};
 use std::collections::{BTreeMap, BTreeSet};
 use trainc_ir::op::Op;
 use trainc_ir::plan::{Access, BufferKind};
 use trainc_ir::{Def, InputRole, NodeId, ParameterId, TrainingGraph, Type, ValueId};
 
-/// The stages that use a parameter, and the contributions that each of them makes.
+/// The ranks that use a parameter, and the contributions that each of them makes.
 pub(crate) fn holders(context: &Context<'_, '_>, parameter: ParameterId) -> Vec<(usize, Vec<usize>)> {
     let facts = context.facts;
     let input = facts.training.parameters[parameter].input;
-    let of = |unit: usize| context.stages.iter().position(|s| s.units.contains(&unit));
     let readers = facts.forward_readers[input].iter().chain(&facts.backward_readers[input]);
-    let stages: BTreeSet<usize> = readers.filter_map(|&unit| of(unit)).collect();
-    let made = |stage: usize| {
-        let units = &context.stages[stage].units;
-        let made = facts.made_in[parameter].iter().enumerate().filter(|(_, unit)| units.contains(unit));
-        made.map(|(index, _)| index).collect()
+    let ranks: BTreeSet<usize> = readers.filter_map(|&unit| context.rank_of_unit(unit)).collect();
+    let made = |rank: usize| {
+        let made = facts.made_in[parameter].iter().enumerate();
+        made.filter(|(_, unit)| context.rank_of_unit(**unit) == Some(rank)).map(|(index, _)| index).collect()
     };
-    stages.into_iter().map(|stage| (stage, made(stage))).collect()
+    ranks.into_iter().map(|rank| (rank, made(rank))).collect()
 }
 
 /// Whether an all-reduce over the holders adds the contributions in their order: every holder has one, in the order of
-/// the stages.
+/// the ranks.
 pub(crate) fn reducible(holders: &[(usize, Vec<usize>)]) -> bool {
     holders.iter().enumerate().all(|(i, (_, made))| made[..] == [i])
 }
 
-pub(crate) fn epilogue(context: &Context<'_, '_>, index: usize, pool: &mut Pool, draft: &mut StageDraft) {
+pub(crate) fn epilogue(context: &Context<'_, '_>, rank: usize, pool: &mut Pool, draft: &mut RankDraft) {
     let training = context.facts.training;
-    share_count(context, index, draft);
+    share_count(context, rank, draft);
     let mut updates = Vec::new();
     let inputs = update_inputs(training);
     for (id, parameter) in training.parameters.iter().filter(|(_, p)| !p.contributions.is_empty()) {
         let holders = holders(context, id);
-        if !holders.iter().any(|(stage, _)| *stage == index) {
+        if !holders.iter().any(|(holder, _)| *holder == rank) {
             continue;
         }
         let reduced = holders.len() > 1 && reducible(&holders);
-        let port = || Lane::Port(PortKey::Among(holders.iter().map(|(stage, _)| *stage).collect()));
+        let port = || Lane::Port(PortKey::Among(holders.iter().map(|(rank, _)| *rank).collect()));
         if reduced {
-            let own = holders.iter().position(|(stage, _)| *stage == index).unwrap_or(0);
+            let own = holders.iter().position(|(holder, _)| *holder == rank).unwrap_or(0);
             let key = Key::Named(sum_name(context.facts, id, own));
             draft.epilogue.push(Draft { lane: port(), act: Act::AllReduce, args: vec![(key, Access::Update)] });
         } else if holders.len() > 1 {
             // Every holder gets every sum, so that all of them add in the same order.
             for k in 0..parameter.contributions.len() {
                 let root = holders.iter().position(|(_, made)| made.contains(&k)).unwrap_or(0);
-                let access = if holders[root].0 == index { Access::Read } else { Access::Write };
+                let access = if holders[root].0 == rank { Access::Read } else { Access::Write };
                 let args = vec![(Key::Named(sum_name(context.facts, id, k)), access)];
                 draft.epilogue.push(Draft { lane: port(), act: Act::Broadcast { root: root as u32 }, args });
             }
         }
-        let own = if reduced { holders.iter().position(|(stage, _)| *stage == index) } else { None };
+        let own = if reduced { holders.iter().position(|(holder, _)| *holder == rank) } else { None };
         updates.push(update(context.facts, id, &inputs, own, pool));
     }
     for (built, buffers) in updates {
@@ -75,16 +73,16 @@ fn named(name: &str) -> Key {
     Key::Named(name.to_owned())
 }
 
-/// The stage with the loss tells the others how many terms it had.
-fn share_count(context: &Context<'_, '_>, index: usize, draft: &mut StageDraft) {
-    let p = context.stages.len();
+/// The rank with the loss tells the others how many terms it had.
+fn share_count(context: &Context<'_, '_>, rank: usize, draft: &mut RankDraft) {
+    let p = context.schedule.ranks.len();
     if p == 1 {
         return;
     }
-    let root = context.stages.iter().position(|s| s.units.contains(&context.facts.loss_unit)).unwrap_or(p - 1);
-    let access = if index == root { Access::Read } else { Access::Write };
+    let root = context.rank_of_unit(context.facts.loss_unit).unwrap_or(p - 1);
+    let access = if rank == root { Access::Read } else { Access::Write };
     let ty = Type::scalar(trainc_ir::DType::I64);
-    let buffer = BufferDraft { name: "loss_count".to_owned(), ty, kind: BufferKind::Scalar, slots: 1 };
+    let buffer = BufferDraft { name: "loss_count".to_owned(), ty, kind: BufferKind::Scalar, slots: 1, ahead: 1 };
     draft.buffers.entry(named("loss_count")).or_insert(buffer);
     let lane = Lane::Port(PortKey::Among((0..p).collect()));
     let act = Act::Broadcast { root: root as u32 };
@@ -92,8 +90,8 @@ fn share_count(context: &Context<'_, '_>, index: usize, draft: &mut StageDraft) 
 }
 
 /// Zeroes everything that the micro-batches add to.
-fn zero_sums(pool: &mut Pool, draft: &mut StageDraft) {
-    let args = draft.forward.iter().chain(&draft.backward).flat_map(|d| &d.args);
+fn zero_sums(pool: &mut Pool, draft: &mut RankDraft) {
+    let args = draft.tasks.iter().flat_map(|task| &task.drafts).flat_map(|d| &d.args);
     let added: BTreeSet<&Key> = args.filter(|(_, access)| *access == Access::Update).map(|(key, _)| key).collect();
     let sums: Vec<(Key, Type)> = added.into_iter().map(|key| (key.clone(), draft.buffers[key].ty.clone())).collect();
     if sums.is_empty() {
@@ -175,7 +173,8 @@ fn update(
                 BufferKind::Scalar
             }
         };
-        buffers.push((key.clone(), BufferDraft { name: input.clone(), ty: formal.ty.clone(), kind, slots: 1 }));
+        buffers
+            .push((key.clone(), BufferDraft { name: input.clone(), ty: formal.ty.clone(), kind, slots: 1, ahead: 1 }));
     }
     let args = built.args.into_iter().zip(formals).map(|(key, formal)| (key, formal.access)).collect();
     (Draft { lane: Lane::Compute, act: Act::Call { segment: built.segment, site: 0, unit: None }, args }, buffers)

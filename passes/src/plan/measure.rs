@@ -2,10 +2,12 @@
 
 use super::crossing::{Crossing, StageUnits};
 use super::facts::{Facts, Source};
+use super::flow::Flow;
 use super::layout::live::locals_peak;
 use super::profile::{ParameterProfile, UnitProfile, Work};
 use super::segments::{Pool, sum_type};
-use super::stage::{Act, Context, stage};
+use super::stage::{Act, Context, draft};
+use crate::schedule::{Schedule, Work as ScheduledWork};
 use std::collections::BTreeSet;
 use trainc_ir::id::Id;
 use trainc_ir::plan::KernelCall;
@@ -18,13 +20,13 @@ pub(crate) fn profiles(facts: &Facts<'_>) -> Vec<UnitProfile> {
     let [kept, recomputed] = [whole(false), whole(true)];
     let mut profiles: Vec<UnitProfile> = (0..n_units).map(|unit| holdings(facts, unit)).collect();
     count_crossings(facts, &mut profiles);
-    let crossing = Crossing::new(facts, &kept[0]);
+    let crossing = Crossing::new(facts, &kept);
     for &value in &crossing.kept {
         if let Some(Source::Forward(unit)) = facts.source[value] {
             profiles[unit].saved_bytes += facts.training.step.ty(value).bytes();
         }
     }
-    let full = Crossing::new(facts, &recomputed[0]);
+    let full = Crossing::new(facts, &recomputed);
     // What its readers keep anyway is not saved by recomputing.
     for &value in &full.kept {
         if let Some(Source::Forward(unit)) = facts.source[value] {
@@ -38,11 +40,14 @@ pub(crate) fn profiles(facts: &Facts<'_>) -> Vec<UnitProfile> {
         from_outside.retain(|&v| facts.source[v] != Some(Source::Forward(unit)));
         profile.input_bytes = from_outside.iter().map(|&v| facts.training.step.ty(v).bytes()).sum();
     }
+    let works = vec![ScheduledWork::forward(0, 0), ScheduledWork::backward(0, 0)];
+    let schedule = Schedule { micro_batches: 1, rank_of: vec![0], ranks: vec![works] };
+    let flow = Flow::new(&schedule, &[]);
     for stages in [&kept, &recomputed] {
-        let context = Context { facts, stages, transfers: &[], micro_batches: 1 };
+        let context = Context { facts, stages, transfers: &[], schedule: &schedule, flow: &flow };
         let mut pool = Pool::default();
-        let draft = stage(&context, 0, &mut pool);
-        for call in draft.forward.iter().chain(&draft.backward) {
+        let draft = draft(&context, 0, &mut pool);
+        for call in draft.tasks.iter().flat_map(|task| &task.drafts) {
             let Act::Call { segment, site: _, unit: Some(unit) } = call.act else { continue };
             let segment = &pool.segments[segment];
             let profile = &mut profiles[unit];

@@ -2,9 +2,10 @@
 //!
 //! The data flow: a training graph is divided into units ([`analysis::blocks`](crate::analysis::blocks)), `facts` says
 //! which node and value belongs to which unit, `measure` what each unit does and holds, `partition` gives ranges of units
-//! to GPUs. For the division found, `crossing` says what each stage keeps, receives and sends, `stage` and `epilogue` write
-//! its instructions for one micro-batch and for the end of the step (`segments` pools the kernels), `program` orders them
-//! and places events (with `clock`), `layout` gives every buffer its bytes, `assemble` and `build` put the plan together.
+//! to GPUs. For the division found, `crossing` says what each rank keeps, receives and sends, `flow` when values go under the
+//! schedule and how many slots they need, `stage` and `epilogue` write a rank's instructions for one micro-batch and for the
+//! end of the step (`segments` pools the kernels, `split` divides backwards), `program` orders them and places events (with
+//! `fold` and `clock`), `layout` gives every buffer its bytes, `assemble` and `build` put the plan together.
 
 mod assemble;
 mod build;
@@ -13,6 +14,8 @@ pub mod cost;
 mod crossing;
 mod epilogue;
 mod facts;
+mod flow;
+mod fold;
 pub mod layout;
 mod measure;
 pub mod partition;
@@ -21,6 +24,7 @@ pub mod profile;
 mod program;
 mod segments;
 pub mod simulate;
+mod split;
 mod stage;
 
 pub use build::PlacedStage;

@@ -11,6 +11,7 @@ use super::partition::{
 };
 use super::profile::UnitProfile;
 use super::simulate::{RecomputeTime, simulate};
+use crate::schedule::{Generator, ScheduleKind, Shape};
 use trainc_ir::plan::{Header, Plan, RecomputePrediction};
 use trainc_ir::{Cluster, NodeGroup, TrainingGraph};
 
@@ -82,7 +83,9 @@ pub fn plan_with(
     loop {
         let partition = divide(&units, cluster, &request)?;
         observer("partition");
-        let mut plan = build(&facts, &units, cluster, &placed(&partition), options.micro_batches, header.clone());
+        let shape = Shape { ranks: partition.stages.len(), loops: 1, micro_batches: options.micro_batches };
+        let schedule = ScheduleKind::OneFOneB.generate(&shape).expect("the numbers are positive");
+        let mut plan = build(&facts, &units, cluster, &placed(&partition), &schedule, header.clone());
         observer("build");
         let ranks = &plan.prediction.ranks;
         let excess: Vec<u64> = ranks.iter().map(|r| r.device_bytes.saturating_sub(r.capacity_bytes)).collect();

@@ -1,23 +1,27 @@
-//! Orders the instructions of a stage: the pipeline schedule, and the events that keep its streams in step.
+//! Orders the instructions of a rank: the pipeline schedule, and the events that keep its streams in step.
 
 use super::clock::Clocks;
+use super::fold::Run;
 use super::segments::Key;
-use super::stage::{Draft, StageDraft};
+use super::stage::{Draft, RankDraft};
+use crate::schedule::WorkKind;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 use trainc_ir::plan::{Access, Index};
 
 /// A group of instructions of the program: those of a loop body, or a run of single ones.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) trips: u64,
-    pub(crate) looped: bool,
+    /// Added to the micro-batches in each trip; 0 where there is one.
+    pub(crate) stride: u64,
     pub(crate) body: Vec<Placed>,
 }
 
 /// An instruction in its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Placed {
-    /// The instruction, by its number among the stage's.
+    /// The instruction, by its number among the rank's.
     pub(crate) draft: usize,
     /// The micro-batch.
     pub(crate) micro_batch: Index,
@@ -25,10 +29,10 @@ pub(crate) struct Placed {
     pub(crate) waits: Vec<(usize, Index)>,
 }
 
-/// The instructions of a stage in order, with waits.
+/// The instructions of a rank in order, with waits.
 #[derive(Debug)]
 pub(crate) struct Ordered<'d> {
-    /// Prologue, forward, backward, epilogue, in this order.
+    /// Prologue, tasks, epilogue, in this order.
     pub(crate) drafts: Vec<&'d Draft>,
     /// Whether an instruction belongs to a micro-batch.
     pub(crate) per_micro_batch: Vec<bool>,
@@ -46,30 +50,33 @@ pub(crate) struct Instance {
     pub(crate) trip: u64,
 }
 
-/// The parts of a program under 1F1B: `warm_up` forwards, pairs of forward and backward, the backwards left over.
-pub(crate) fn one_f_one_b(draft: &StageDraft, micro_batches: u64, warm_up: u64) -> Ordered<'_> {
-    let groups = [&draft.prologue, &draft.forward, &draft.backward, &draft.epilogue];
-    let starts: Vec<usize> = groups.iter().scan(0, |sum, g| Some(std::mem::replace(sum, *sum + g.len()))).collect();
-    let drafts: Vec<&Draft> = groups.iter().copied().flatten().collect();
-    let forward = starts[1]..starts[2];
-    let backward = starts[2]..starts[3];
-    let per_micro_batch = (0..drafts.len()).map(|i| forward.contains(&i) || backward.contains(&i)).collect();
-    let place = |range: std::ops::Range<usize>, micro_batch: Index| {
+/// The program of a rank.
+pub(crate) fn order(draft: &RankDraft) -> Ordered<'_> {
+    let drafts: Vec<&Draft> = draft.drafts().collect();
+    let first = draft.prologue.len();
+    let end = drafts.len() - draft.epilogue.len();
+    let mut tasks: HashMap<(WorkKind, usize), Range<usize>> = HashMap::new();
+    let mut start = first;
+    for task in &draft.tasks {
+        tasks.insert((task.kind, task.stage), start..start + task.drafts.len());
+        start += task.drafts.len();
+    }
+    let place = |range: Range<usize>, micro_batch: Index| {
         range.map(move |draft| Placed { draft, micro_batch, waits: Vec::new() })
     };
-    let once = |range| Part { trips: 1, looped: false, body: place(range, Index::at(0)).collect() };
-    let looped = |trips, body| Part { trips, looped: true, body };
-    let steady =
-        place(forward.clone(), Index::counter(warm_up as i64)).chain(place(backward.clone(), Index::counter(0)));
-    let steady_trips = micro_batches - warm_up;
-    let parts = vec![
-        once(0..starts[1]),
-        looped(warm_up, place(forward, Index::counter(0)).collect()),
-        looped(steady_trips, steady.collect()),
-        looped(warm_up, place(backward, Index::counter(steady_trips as i64)).collect()),
-        once(starts[3]..drafts.len()),
-    ];
-    let parts = parts.into_iter().filter(|p| p.trips > 0 && !p.body.is_empty()).collect();
+    let once = |range| Part { trips: 1, stride: 0, body: place(range, Index::at(0)).collect() };
+    let part = |run: &Run| {
+        let body = run.body.iter().flat_map(|work| {
+            let micro_batch = Index { base: work.micro_batch as i64, stride: run.stride as i64 };
+            place(tasks.get(&(work.kind, work.stage)).cloned().unwrap_or_default(), micro_batch)
+        });
+        Part { trips: run.trips, stride: run.stride, body: body.collect() }
+    };
+    let mut parts = vec![once(0..first)];
+    parts.extend(draft.runs.iter().map(part));
+    parts.push(once(end..drafts.len()));
+    parts.retain(|part| !part.body.is_empty());
+    let per_micro_batch = (0..drafts.len()).map(|i| (first..end).contains(&i)).collect();
     let mut ordered = Ordered { drafts, per_micro_batch, parts };
     ordered.add_waits(draft);
     ordered
@@ -96,10 +103,10 @@ impl Ordered<'_> {
     /// The slots that an execution accesses.
     pub(crate) fn accesses<'k>(
         &'k self,
-        stage: &StageDraft,
+        rank: &RankDraft,
         instance: Instance,
     ) -> impl Iterator<Item = (Place<'k>, Access)> {
-        let of = |key: &Key| stage.buffers[key].slots.max(1);
+        let of = |key: &Key| rank.buffers[key].slots.max(1);
         let places: Vec<_> = self.drafts[instance.draft]
             .args
             .iter()
@@ -108,58 +115,74 @@ impl Ordered<'_> {
         places.into_iter()
     }
 
-    fn add_waits(&mut self, stage: &StageDraft) {
+    fn add_waits(&mut self, rank: &RankDraft) {
         let instances = self.instances();
-        let needed = self.needed(stage, &instances);
-        let number = numbers(&instances);
+        let needed = self.needed(rank, &instances);
+        let found = Needed { instances: &instances, waits: &needed, numbers: numbers(&instances) };
         let mut parts = Vec::new();
         let mut first = 0;
         for part in &self.parts {
-            let n_body = part.body.len();
-            let end = first + n_body * part.trips as usize;
-            let mut uniform = part.clone();
-            let mut fits = true;
-            for (at, placed) in uniform.body.iter_mut().enumerate() {
-                let trips = (0..part.trips).map(|trip| (trip, first + trip as usize * n_body + at));
-                let mut wanted: BTreeSet<(usize, Index)> = BTreeSet::new();
-                for (trip, n) in trips.clone() {
-                    wanted.extend(needed[n].iter().map(|&dep| {
-                        let Instance { draft, micro_batch, .. } = instances[dep];
-                        let looped = part.looped && self.per_micro_batch[draft];
-                        let base = micro_batch as i64 - if looped { trip as i64 } else { 0 };
-                        (draft, Index { base, stride: i64::from(looped) })
-                    }));
-                }
-                // A wait that only some trips need must name something earlier, or nothing at all, in the others.
-                for (trip, n) in trips {
-                    fits &= wanted.iter().all(|&(draft, index)| {
-                        let micro_batch = index.value(trip);
-                        micro_batch < 0 || number.get(&(draft, micro_batch as u64)).is_some_and(|&dep| dep < n)
-                    });
-                }
-                placed.waits = wanted.into_iter().collect();
-            }
-            if fits {
-                parts.push(uniform);
-            } else {
-                parts.push(unrolled(part, &instances[first..end], &needed[first..end], &instances));
-            }
-            first = end;
+            self.waiting(part, first, &found, &mut parts);
+            first += part.body.len() * part.trips as usize;
         }
         self.parts = parts;
     }
 
+    /// Adds the part with waits that are the same in all trips. Where there are none such, it is divided.
+    fn waiting(&self, part: &Part, first: usize, found: &Needed<'_>, parts: &mut Vec<Part>) {
+        let n_body = part.body.len();
+        let mut uniform = part.clone();
+        let mut fits = true;
+        for (at, placed) in uniform.body.iter_mut().enumerate() {
+            let trips = (0..part.trips).map(|trip| (trip, first + trip as usize * n_body + at));
+            let mut wanted: BTreeSet<(usize, Index)> = BTreeSet::new();
+            for (trip, n) in trips.clone() {
+                wanted.extend(found.waits[n].iter().map(|&dep| {
+                    let Instance { draft, micro_batch, .. } = found.instances[dep];
+                    let stride = if self.per_micro_batch[draft] { part.stride as i64 } else { 0 };
+                    (draft, Index { base: micro_batch as i64 - stride * trip as i64, stride })
+                }));
+            }
+            // A wait that only some trips need must name something earlier, or nothing at all, in the others.
+            for (trip, n) in trips {
+                fits &= wanted.iter().all(|&(draft, index)| {
+                    let micro_batch = index.value(trip);
+                    micro_batch < 0 || found.numbers.get(&(draft, micro_batch as u64)).is_some_and(|&dep| dep < n)
+                });
+            }
+            placed.waits = wanted.into_iter().collect();
+        }
+        if fits || part.trips == 1 {
+            parts.push(uniform);
+            return;
+        }
+        let mut rest = first;
+        let mut trip = 0;
+        for trips in [part.trips / 2, part.trips - part.trips / 2] {
+            let mut half = part.clone();
+            half.trips = trips;
+            half.body.iter_mut().for_each(|placed| placed.micro_batch.base = placed.micro_batch.value(trip));
+            if trips == 1 {
+                half.stride = 0;
+                half.body.iter_mut().for_each(|placed| placed.micro_batch.stride = 0);
+            }
+            self.waiting(&half, rest, found, parts);
+            rest += n_body * trips as usize;
+            trip += trips;
+        }
+    }
+
     /// For each execution those of other streams that it must wait for, none that another wait implies.
-    fn needed(&self, stage: &StageDraft, instances: &[Instance]) -> Vec<Vec<usize>> {
+    fn needed(&self, rank: &RankDraft, instances: &[Instance]) -> Vec<Vec<usize>> {
         let mut clocks = Clocks::new(self);
         let mut slots: BTreeMap<Place<'_>, SlotState> = BTreeMap::new();
         let mut last_of_lane: BTreeMap<usize, usize> = BTreeMap::new();
         let mut all = Vec::with_capacity(instances.len());
-        let epilogue = self.drafts.len() - stage.epilogue.len();
+        let epilogue = self.drafts.len() - rank.epilogue.len();
         let mut joined = false;
         for (n, &instance) in instances.iter().enumerate() {
             let mut deps = BTreeSet::new();
-            for (place, access) in self.accesses(stage, instance) {
+            for (place, access) in self.accesses(rank, instance) {
                 let state = slots.entry(place).or_default();
                 deps.extend(state.writer);
                 if access == Access::Read {
@@ -169,6 +192,7 @@ impl Ordered<'_> {
                     state.writer = Some(n);
                 }
             }
+            deps.extend(self.early(rank, instance, &slots));
             deps.remove(&n);
             let lane = clocks.lane(instance.draft);
             // The first update joins all streams: what they hold may be overwritten from there on.
@@ -181,6 +205,27 @@ impl Ordered<'_> {
         }
         all
     }
+
+    /// A value is not written earlier than asked for, although it has a slot of its own.
+    fn early(&self, rank: &RankDraft, instance: Instance, slots: &BTreeMap<Place<'_>, SlotState>) -> Vec<usize> {
+        let mut deps = Vec::new();
+        let written = self.drafts[instance.draft].args.iter().filter(|(_, access)| *access == Access::Write);
+        for (key, _) in written.filter(|_| self.per_micro_batch[instance.draft]) {
+            let buffer = &rank.buffers[key];
+            let before = instance.micro_batch.checked_sub(buffer.ahead);
+            if let Some(state) = before.and_then(|before| slots.get(&(key, before % buffer.slots.max(1)))) {
+                deps.extend(state.readers.iter().copied().chain(state.writer));
+            }
+        }
+        deps
+    }
+}
+
+/// What every execution waits for.
+struct Needed<'n> {
+    instances: &'n [Instance],
+    waits: &'n [Vec<usize>],
+    numbers: HashMap<(usize, u64), usize>,
 }
 
 /// The number in program order of each instruction's execution for a micro-batch.
@@ -192,14 +237,4 @@ pub(crate) fn numbers(instances: &[Instance]) -> HashMap<(usize, u64), usize> {
 struct SlotState {
     writer: Option<usize>,
     readers: Vec<usize>,
-}
-
-fn unrolled(part: &Part, mine: &[Instance], needed: &[Vec<usize>], all: &[Instance]) -> Part {
-    let placed = mine.iter().zip(needed).map(|(instance, deps)| Placed {
-        draft: instance.draft,
-        micro_batch: Index::at(instance.micro_batch as i64),
-        waits: deps.iter().map(|&d| (all[d].draft, Index::at(all[d].micro_batch as i64))).collect(),
-    });
-    debug_assert!(part.looped || part.trips == 1);
-    Part { trips: 1, looped: false, body: placed.collect() }
 }

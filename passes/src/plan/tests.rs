@@ -1,5 +1,7 @@
 //! Tests of assembled plans on small training graphs; the plan verifier is the judge.
 
+mod schedules;
+
 use super::build::{PlacedStage, build};
 use super::crossing::StageUnits;
 use super::facts::Facts;
@@ -8,6 +10,7 @@ use super::partition::{RecomputePolicy, Stages};
 use super::planner::{PlanOptions, plan as plan_for};
 use crate::pass::PassEvent;
 use crate::pipeline::{Lowering, TrainingOptions, lower_to_training};
+use crate::schedule::{Generator, ScheduleKind, Shape};
 use trainc_ir::id::Id;
 use trainc_ir::op::{Contraction, Elementwise, Indexing, Movement};
 use trainc_ir::plan::{Digests, Header, Plan};
@@ -67,7 +70,9 @@ fn plan(training: &TrainingGraph, cuts: &[usize], micro_batches: u64, recompute:
         placed.push(PlacedStage { stage, group: NodeGroupId::from_index(0) });
         start = end;
     }
-    build(&facts, &profiles, &cluster(), &placed, micro_batches, header())
+    let shape = Shape { ranks: placed.len(), loops: 1, micro_batches };
+    let schedule = ScheduleKind::OneFOneB.generate(&shape).unwrap();
+    build(&facts, &profiles, &cluster(), &placed, &schedule, header())
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Lifetimes and places of a stage's buffers.
+//! Lifetimes and places of a rank's buffers.
 //!
 //! The time axis is the order of kernels on the compute stream: kernel `k` takes `[2k+1, 2k+2)`, and `[2k, 2k+1)` is the
 //! gap before it. An execution on another stream takes every gap from the end of the last compute call that is done
@@ -10,12 +10,12 @@ use super::pack::{Item, PackOptions, pack};
 use crate::plan::clock::Clocks;
 use crate::plan::program::{Instance, Ordered, numbers};
 use crate::plan::segments::{Key, Pool};
-use crate::plan::stage::{Act, BufferDraft, StageDraft};
+use crate::plan::stage::{Act, BufferDraft, RankDraft};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use trainc_ir::plan::{Access, BufferKind, Operand, Segment, SegmentId};
 
-/// Places of everything in a stage's arena.
+/// Places of everything in a rank's arena.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Layout {
     /// Offsets of each buffer's slots.
@@ -30,7 +30,7 @@ pub(crate) struct Layout {
     pub(crate) activation_bytes: u64,
 }
 
-/// Effort of the packer per stage, about 20 ms.
+/// Effort of the packer per rank, about 20 ms.
 const PACKING_STEPS: u64 = 20_000_000;
 
 /// Whether a buffer keeps its bytes for the whole step.
@@ -56,10 +56,10 @@ enum Tenant<'k> {
     Local(Frame, usize),
 }
 
-/// Lays out the arena of a stage. Calls of micro-batches have `n_frames` frames each.
-pub(crate) fn layout(stage: &StageDraft, ordered: &Ordered<'_>, pool: &Pool, n_frames: u64) -> Layout {
+/// Lays out the arena of a rank.
+pub(crate) fn layout(rank: &RankDraft, ordered: &Ordered<'_>, pool: &Pool) -> Layout {
     let mut layout = Layout::default();
-    let mut persistent: Vec<(&Key, &BufferDraft)> = stage.buffers.iter().filter(|(_, b)| is_persistent(b)).collect();
+    let mut persistent: Vec<(&Key, &BufferDraft)> = rank.buffers.iter().filter(|(_, b)| is_persistent(b)).collect();
     persistent.sort_by_key(|(_, b)| std::cmp::Reverse(align_of(b.ty.bytes())));
     let mut end = 0u64;
     let mut persistent_bytes = 0;
@@ -73,11 +73,11 @@ pub(crate) fn layout(stage: &StageDraft, ordered: &Ordered<'_>, pool: &Pool, n_f
     layout.arena_bytes = end;
     let base = end.next_multiple_of(256);
 
-    let lives = Lives::new(stage, ordered, pool, n_frames);
+    let lives = Lives::new(rank, ordered, pool);
     let mut tenants = Vec::new();
     let mut items = Vec::new();
     for (&(key, slot), lives) in &lives.slots {
-        let bytes = stage.buffers[key].ty.bytes();
+        let bytes = rank.buffers[key].ty.bytes();
         tenants.push(Tenant::Slot(key, slot));
         items.push(Item::with_lives(bytes, align_of(bytes), lives.clone()));
     }
@@ -94,7 +94,7 @@ pub(crate) fn layout(stage: &StageDraft, ordered: &Ordered<'_>, pool: &Pool, n_f
     // Half a percent above the bound is good enough; the packer need not prove that nothing is lower.
     let target = (layout.lower_bound + layout.lower_bound / 200).saturating_sub(base);
     let packing = pack(&items, &PackOptions { target, steps: PACKING_STEPS });
-    for (key, buffer) in stage.buffers.iter().filter(|(_, b)| !is_persistent(b)) {
+    for (key, buffer) in rank.buffers.iter().filter(|(_, b)| !is_persistent(b)) {
         layout.buffers.insert(key.clone(), vec![base; buffer.slots as usize]);
     }
     for ((tenant, item), offset) in tenants.iter().zip(&items).zip(&packing.offsets) {
@@ -179,7 +179,7 @@ fn kernels(start: u32, range: &Range<u32>) -> Range<u32> {
 }
 
 impl<'k> Lives<'k> {
-    fn new(stage: &'k StageDraft, ordered: &'k Ordered<'_>, pool: &Pool, n_frames: u64) -> Self {
+    fn new(rank: &'k RankDraft, ordered: &'k Ordered<'_>, pool: &Pool) -> Self {
         let instances = ordered.instances();
         let mut uses: BTreeMap<SegmentId, Uses> = BTreeMap::new();
         let mut starts = Vec::with_capacity(instances.len());
@@ -199,13 +199,12 @@ impl<'k> Lives<'k> {
             let draft = ordered.drafts[instance.draft];
             let frame = match draft.act {
                 Act::Call { segment, site: _, unit } => {
-                    let turn = if unit.is_some() { instance.micro_batch % n_frames.max(1) } else { 0 };
-                    Some((segment, unit, turn))
+                    Some((segment, unit, instance.micro_batch % rank.turns_of(unit)))
                 }
                 Act::Load(_) | Act::Send | Act::Recv | Act::AllReduce | Act::Broadcast { root: _ } => None,
             };
-            for (arg, (place, access)) in ordered.accesses(stage, *instance).enumerate() {
-                if is_persistent(&stage.buffers[place.0]) {
+            for (arg, (place, access)) in ordered.accesses(rank, *instance).enumerate() {
+                if is_persistent(&rank.buffers[place.0]) {
                     continue;
                 }
                 let time = match frame {

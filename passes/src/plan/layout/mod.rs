@@ -2,3 +2,4 @@
 
 pub(crate) mod live;
 pub mod pack;
+pub(crate) mod turns;

@@ -69,7 +69,7 @@ impl Group<'_> {
 }
 
 /// How many orders there are.
-const N_ORDERS: u32 = 7;
+const N_ORDERS: u32 = 8;
 
 /// What the orders go by.
 struct Facts<'a> {
@@ -112,7 +112,8 @@ impl<'a> Facts<'a> {
             3 => self.sorted(|index| (Reverse(peaks[index]), Reverse(size(index)), Reverse(lives[index]))),
             4 => self.sorted(|index| (Reverse(peaks[index]), Reverse(lives[index]), Reverse(size(index)))),
             5 => self.sorted(|index| Reverse(u128::from(size(index)) * u128::from(degrees[index]))),
-            _ => self.sorted(|index| (start(index), Reverse(lives[index]), Reverse(size(index)))),
+            6 => self.sorted(|index| (start(index), Reverse(lives[index]), Reverse(size(index)))),
+            _ => self.sorted(|index| (Reverse(size(index)), start(index))),
         }
     }
 
