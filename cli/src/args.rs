@@ -133,6 +133,9 @@ pub(crate) struct CompileArgs {
     /// The folder to write to; it is made if it does not exist
     #[arg(short, long, value_name = "DIR", required_unless_present_any = ["stop_after", "emit"])]
     pub(crate) output: Option<PathBuf>,
+    /// Write which files the plan was made from, as a rule for Make and Ninja
+    #[arg(long, value_name = "FILE", requires = "output", conflicts_with_all = ["stop_after", "emit"])]
+    pub(crate) dep_file: Option<PathBuf>,
     /// Stop after a pass, or after that many, and print the graph; nothing is written
     #[arg(long, value_name = "PASS", conflicts_with = "emit", help_heading = "Passes")]
     pub(crate) stop_after: Option<String>,

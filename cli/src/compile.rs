@@ -6,7 +6,7 @@ use crate::header::header;
 use crate::infeasible;
 use crate::options::{CompileOptions, Recompute};
 use crate::prepare::{Prepared, prepare};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use trainc_backend::{
     FolderFiles, KubernetesOptions, PlacementRequest, SlurmOptions, kubernetes_manifest, plan_to_json,
     plan_to_protobuf, slurm_script, summary_to_json, write_files,
@@ -26,6 +26,8 @@ pub struct Compiled {
     pub partition: Partition,
     /// The cluster that the plan is for.
     pub cluster: Cluster,
+    /// Every file that was read: the model, those of its data files that were needed, the cluster.
+    pub inputs: Vec<PathBuf>,
     /// Warnings and notes.
     pub notes: Vec<Diagnostic>,
 }
@@ -73,7 +75,9 @@ pub fn compile_with(options: &CompileOptions, observer: &mut dyn FnMut(Progress<
     let plan = verify(&plan, graph)
         .map_err(|errors| Failure { kind: FailureKind::Internal, diagnostics: errors.iter().map(broken).collect() })?;
     observer(Progress::Done("verify"));
-    Ok(Compiled { plan, partition, cluster, notes: notes.clone() })
+    let mut inputs = model.files_read();
+    inputs.push(options.cluster.clone());
+    Ok(Compiled { plan, partition, cluster, inputs, notes: notes.clone() })
 }
 
 fn broken(error: &PlanError) -> Diagnostic {

@@ -22,6 +22,7 @@
 mod check;
 mod codes;
 mod compile;
+mod depfile;
 mod diff;
 mod failure;
 mod folder;
@@ -37,6 +38,7 @@ pub mod units;
 pub use check::{Checked, check, check_twin};
 pub use codes::{codes, rules};
 pub use compile::{Compiled, Progress, compile, compile_with, files, write};
+pub use depfile::dep_file;
 pub use diff::{Condition, Difference, Facts, Metric, PlanDiff, diff};
 pub use failure::{
     BAD_HEADER, BAD_OPTION, CANNOT_READ, CANNOT_WRITE, COMMAND_CODES, CONDITION_HOLDS, CONFLICTING_OPTIONS,

@@ -26,7 +26,9 @@ const FRAME: &str = "1;34";
 
 /// The diagnostic as text, with an empty line after it.
 pub(crate) fn render(diagnostic: &Diagnostic, style: Style) -> String {
-    render_with(diagnostic, style, &|file| std::fs::read_to_string(file).ok())
+    // A pipe has been read already, and cannot be read again.
+    let is_file = |file: &str| std::fs::metadata(file).is_ok_and(|of| of.is_file());
+    render_with(diagnostic, style, &|file| is_file(file).then(|| std::fs::read_to_string(file).ok()).flatten())
 }
 
 /// The same, with the texts of files from elsewhere.

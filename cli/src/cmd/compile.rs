@@ -4,8 +4,8 @@ use crate::args::{CompileArgs, Emit};
 use crate::output::Output;
 use crate::passes::Watch;
 use crate::report::report;
-use trainc::{BAD_OPTION, Failure, compile_with, prepare, prepare_forward, prepare_until, write};
-use trainc_backend::{plan_to_json, summary_to_json};
+use trainc::{BAD_OPTION, Failure, PLAN_JSON, compile_with, dep_file, prepare, prepare_forward, prepare_until, write};
+use trainc_backend::{plan_to_json, summary_to_json, write_file};
 use trainc_ir::Diagnostic;
 use trainc_ir::plan::Plan;
 use trainc_ir::text::{print, print_training};
@@ -42,6 +42,10 @@ pub(crate) fn run(args: &CompileArgs, output: Output) -> Result<(), Failure> {
             let plan = compiled.plan.plan();
             match (&args.output, emit) {
                 (Some(folder), None) => {
+                    // First, so that a target that is there always has its dependencies.
+                    if let Some(file) = &args.dep_file {
+                        write_file(file, &dep_file(&folder.join(PLAN_JSON), &compiled.inputs)?)?;
+                    }
                     let files = write(&compiled, &options, folder)?;
                     output.report(&format!(
                         "{}\nwrote {} to {}\n",

@@ -8,7 +8,7 @@ use super::read::{ModelBytes, RawModel, read_bytes, read_file};
 use super::tensor::Weight;
 use onnx_protobuf::{Message, TensorProto};
 use sha2::{Digest, Sha256};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use trainc_ir::{Diagnostic, Diagnostics, Lowered, ModelSource};
 
 /// An ONNX model with its bindings.
@@ -42,6 +42,12 @@ impl OnnxModel {
         let name = path.file_stem().map_or_else(|| "model".to_owned(), |stem| stem.to_string_lossy().into_owned());
         let digest = digest(&raw);
         Ok(Self { name, digest, model: index_model(raw)?, bindings })
+    }
+
+    /// The files that were read so far: the model's own, and the data files of those tensors whose values were needed.
+    pub fn files_read(&self) -> Vec<PathBuf> {
+        let own = self.model.raw.file.path().to_owned();
+        std::iter::once(own).chain(self.model.raw.file.opened()).collect()
     }
 
     /// Whether the model has an initializer of this name.

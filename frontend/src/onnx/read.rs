@@ -5,9 +5,10 @@ use super::wire::{self, Fault, Payload, WireError};
 use memmap2::Mmap;
 use onnx_protobuf::{Message, ModelProto, TensorProto};
 use protobuf::CodedInputStream;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use trainc_ir::{Diagnostic, Diagnostics};
 
 use super::tensor::Weight;
@@ -29,6 +30,8 @@ const GRAPH_TAG: u8 = 0x3a;
 pub struct ModelBytes {
     path: PathBuf,
     content: Content,
+    /// Data files that were opened for its tensors.
+    opened: Mutex<BTreeSet<PathBuf>>,
 }
 
 #[derive(Debug)]
@@ -43,11 +46,16 @@ impl ModelBytes {
         let failed = |reason: String| {
             Diagnostic::error(code::CANNOT_READ, format!("cannot read model file `{}`: {reason}", path.display()))
         };
+        // Looked at before it is opened: opening a pipe waits for a writer.
+        let kind = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?;
+        if !kind.is_file() {
+            let what = if kind.is_dir() { "it is a folder" } else { "it is no regular file" };
+            let help = "give the ONNX file itself; what comes through a pipe has to be saved first, because weights are \
+                        read from it later";
+            return Err(failed(what.to_owned()).with_help(help));
+        }
         let file = File::open(path).map_err(|error| failed(error.to_string()))?;
         let metadata = file.metadata().map_err(|error| failed(error.to_string()))?;
-        if !metadata.is_file() {
-            return Err(failed("it is not a regular file".into()));
-        }
         let content = if metadata.len() == 0 {
             Content::Owned(Vec::new())
         } else {
@@ -55,12 +63,22 @@ impl ModelBytes {
             // read can end this process, as with every mapping reader; no memory is corrupted by it.
             Content::Mapped(unsafe { Mmap::map(&file) }.map_err(|error| failed(error.to_string()))?)
         };
-        Ok(Self { path: path.to_owned(), content })
+        Ok(Self { path: path.to_owned(), content, opened: Mutex::default() })
     }
 
     /// Bytes in memory that stand for the file `path`.
     pub fn from_vec(path: PathBuf, bytes: Vec<u8>) -> Self {
-        Self { path, content: Content::Owned(bytes) }
+        Self { path, content: Content::Owned(bytes), opened: Mutex::default() }
+    }
+
+    /// Remembers that a data file was opened.
+    pub(crate) fn note_opened(&self, path: &Path) {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned());
+    }
+
+    /// The data files that were opened so far, in order of their names.
+    pub(crate) fn opened(&self) -> Vec<PathBuf> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
     /// The bytes.

@@ -165,7 +165,12 @@ impl Weight {
             tensor_error(code::EXTERNAL_DATA, name, message)
                 .with_help(format!("put the data file `{location}` beside the model file"))
         };
+        // Looked at before it is opened: opening a pipe waits for a writer.
+        if std::fs::metadata(&path).is_ok_and(|of| !of.is_file()) {
+            return Err(failed("it is no regular file".into()));
+        }
         let mut file = File::open(&path).map_err(|error| failed(error.to_string()))?;
+        self.file.note_opened(&path);
         let size = file.metadata().map_err(|error| failed(error.to_string()))?.len();
         if offset.checked_add(expected).is_none_or(|end| end > size) {
             return Err(failed(format!("{expected} bytes at offset {offset} expected, the file has {size}")));
