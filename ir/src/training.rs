@@ -53,7 +53,8 @@ pub struct Contribution {
 ///
 /// The nodes of `step` are the forward's, in its order and with its ids, followed by the backward's. Its outputs are
 /// the loss sum and count (named `loss_sum` and `loss_count`), the contributions (named `grad.<parameter>.<k>`), and
-/// the updated buffers, if any.
+/// the updated buffers, if any: each has the name of the buffer (a running average) that it is the next value of. The forward
+/// of every micro-batch reads what the one before it left, in ascending order.
 ///
 /// `update` runs once per step. Its inputs are named: `<parameter>` (role parameter), `grad.<parameter>.<k>` (role
 /// gradient sum: contribution `k` summed over micro-batches), `<parameter>.<state>` (role state: `m`, `v`), and the

@@ -50,6 +50,7 @@ rules! {
     V19 = "the update takes trained parameters, their gradient sums and states, and the scalars lr, step and count",
     V20 = "the update gives out every parameter and state that it takes, updated, and nothing else",
     V21 = "every node of the update belongs to exactly one parameter",
+    V22 = "an updated buffer is read by one forward node only, which gives its next value in place; nothing reads that",
 }
 
 impl fmt::Display for Rule {

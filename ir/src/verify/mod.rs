@@ -1,6 +1,6 @@
 //! Checks that a graph means something: numbered rules, all violations reported, and a witness for those that pass.
 //!
-//! The rules are listed at [`Rule`]. V01 to V12 hold for every graph, V13 to V21 for training graphs, whose two graphs
+//! The rules are listed at [`Rule`]. V01 to V12 hold for every graph, V13 to V22 for training graphs, whose two graphs
 //! also keep the others. That an operator is opaque is no violation: it can be estimated.
 
 mod error;
@@ -82,7 +82,7 @@ pub fn verify(graph: Graph) -> Result<Verified, (Graph, Vec<VerifyError>)> {
 /// Checks all rules.
 ///
 /// # Errors
-/// The training graph, and every violation, ordered by entity. V13 to V21 are checked where the graphs keep the rest.
+/// The training graph, and every violation, ordered by entity. V13 to V22 are checked where the graphs keep the rest.
 #[allow(clippy::result_large_err, reason = "the caller gets back what it gave, once per pass")]
 pub fn verify_training(training: TrainingGraph) -> Result<VerifiedTraining, (TrainingGraph, Vec<VerifyError>)> {
     let mut errors = check(&training.step, Part::Step);

@@ -1,7 +1,9 @@
-//! Rules of the step of a training graph: V13 phases, V14 anchors, V15 leaves, V16 and V17 parameters, V18 outputs.
+//! Rules of the step of a training graph: V13 phases, V14 anchors, V15 leaves, V16 and V17 parameters, V18 outputs,
+//! V22 updated buffers.
 
 use super::error::{Entity, Findings, Rule};
-use crate::graph::{InputRole, OutputRole};
+use crate::graph::{Def, InputRole, NodeId, Output, OutputRole, ValueId};
+use crate::id::SideTable;
 use crate::text::{PHASES, spelling};
 use crate::training::{Parameter, Phase, TrainingGraph};
 use std::collections::BTreeMap;
@@ -14,6 +16,7 @@ pub(super) fn check(training: &TrainingGraph, findings: &mut Findings) {
     parameters(training, findings);
     contributions(training, findings);
     outputs(training, findings);
+    buffers(training, findings);
 }
 
 /// V13.
@@ -156,5 +159,43 @@ fn outputs(training: &TrainingGraph, findings: &mut Findings) {
     }
     for (name, value) in gradients {
         findings.add(Rule::V18, Entity::Graph, format!("the contribution {value} is not given out as {name:?}"));
+    }
+}
+
+/// V22.
+fn buffers(training: &TrainingGraph, findings: &mut Findings) {
+    let users = training.step.users();
+    for (i, output) in training.step.outputs.iter().enumerate() {
+        if output.role == OutputRole::Updated
+            && let Err(message) = buffer(training, &users, output)
+        {
+            findings.add(Rule::V22, Entity::Output(i), message);
+        }
+    }
+}
+
+fn buffer(
+    training: &TrainingGraph,
+    users: &SideTable<ValueId, Vec<NodeId>>,
+    output: &Output,
+) -> Result<(), String> {
+    let (step, name) = (&training.step, &output.name);
+    let input = step.input(name).filter(|input| input.role == InputRole::Buffer);
+    let Some(input) = input else { return Err(format!("{name:?} is the name of no buffer")) };
+    let Def::Result { node, index } = step.values[output.value].def else {
+        return Err(format!("{name:?} is not updated: {} is an input", output.value));
+    };
+    let operands = &step.nodes[node].inputs;
+    let replaces =
+        |&(result, operand): &(usize, usize)| result == index && operands.get(operand) == Some(&input.value);
+    if !training.is_forward(node) || !step.nodes[node].op.in_place().iter().any(replaces) {
+        return Err(format!("{node} gives no next value of {name:?} in place"));
+    }
+    if users[input.value] != [node] {
+        return Err(format!("{name:?} has the readers {:?}, expected only {node}", users[input.value]));
+    }
+    match users[output.value].first() {
+        Some(reader) => Err(format!("{reader} reads {}, the next value of {name:?}", output.value)),
+        None => Ok(()),
     }
 }

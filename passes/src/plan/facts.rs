@@ -2,10 +2,10 @@
 //! values cross units.
 
 use crate::analysis::blocks::{Blocks, blocks};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use trainc_ir::id::SideTable;
 use trainc_ir::op::{Elementwise, Op};
-use trainc_ir::{Graph, Input, InputRole, NodeId, Output, ParameterId, TrainingGraph, ValueId};
+use trainc_ir::{Graph, Input, InputRole, NodeId, Output, OutputRole, ParameterId, TrainingGraph, ValueId};
 
 /// Where the bytes of a value come from. Values and their reshapes share one root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,6 +45,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) forward_readers: SideTable<ValueId, Vec<usize>>,
     /// The units whose backward reads the value.
     pub(crate) backward_readers: SideTable<ValueId, Vec<usize>>,
+    /// Buffers by the value that is their next one.
+    pub(crate) updated: BTreeMap<ValueId, String>,
     /// The unit that has the loss.
     pub(crate) loss_unit: usize,
     /// The loss sum and count.
@@ -115,6 +117,7 @@ impl<'a> Facts<'a> {
             source.set(input.value, Some(held));
         }
         let n_units = blocks.units.len().max(1);
+        let updated = step.outputs.iter().filter(|output| output.role == OutputRole::Updated);
         let mut facts = Self {
             training,
             blocks,
@@ -127,6 +130,7 @@ impl<'a> Facts<'a> {
             backward_reads: Vec::new(),
             forward_readers: SideTable::default(),
             backward_readers: SideTable::default(),
+            updated: updated.map(|output| (output.value, output.name.clone())).collect(),
             loss_unit: n_units - 1,
             loss: ["loss_sum", "loss_count"]
                 .map(|name| step.output(name).expect("a verified training graph has both loss outputs").value),

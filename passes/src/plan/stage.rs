@@ -199,7 +199,9 @@ impl Builder<'_, '_, '_> {
             for &value in facts.forward[unit].iter().flat_map(|&n| &facts.training.step.nodes[n].outputs) {
                 let kept = self.crossing.kept.contains(&value);
                 let passed_on = facts.forward_readers[value].iter().any(|other| self.units.contains(other));
-                if kept || passed_on || sent.contains(&value) {
+                if let Some(buffer) = facts.updated.get(&value) {
+                    write.insert(value, Key::Named(buffer.clone()));
+                } else if kept || passed_on || sent.contains(&value) {
                     write.insert(value, Key::Forward(value));
                     self.declare(&Key::Forward(value));
                 }

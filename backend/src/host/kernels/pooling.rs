@@ -62,7 +62,7 @@ pub(crate) fn average_pool<T: Float>(windows: &Windows, pads: bool, x: &[T], y: 
             });
         }
         for (y, &count) in y.iter_mut().zip(&counts) {
-            *y = *y / T::of(count.max(1) as f64);
+            *y /= T::of(count.max(1) as f64);
         }
     });
 }

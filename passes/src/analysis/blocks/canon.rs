@@ -1,6 +1,6 @@
 //! Canonical encodings: two atoms are of one class if and only if their encodings are equal.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use trainc_ir::id::SideTable;
 use trainc_ir::op::Op;
 use trainc_ir::{Graph, InputRole, NodeId, Type, ValueId};
@@ -14,7 +14,7 @@ enum Token {
     Local(u32, u32),
     /// A main value from outside, numbered by first use.
     Outside(u32, Type),
-    /// A parameter, numbered by first use.
+    /// A parameter or a buffer that is updated, numbered by first use.
     Parameter(u32, Type),
     /// A free value, numbered by its structure over the whole graph.
     Free(u32),
@@ -24,7 +24,9 @@ enum Token {
 
 /// The class of each atom; classes are numbered by first occurrence.
 pub(super) fn classes(graph: &Graph, free: &SideTable<NodeId, bool>, atoms: &[Vec<NodeId>]) -> Vec<usize> {
-    let structure = free_structure(graph, free);
+    let mut own = super::updated_buffers(graph);
+    own.extend(graph.inputs.iter().filter(|input| input.role == InputRole::Parameter).map(|input| input.value));
+    let structure = free_structure(graph, free, &own);
     let mut atom_of: SideTable<NodeId, usize> = SideTable::new(usize::MAX);
     for (index, atom) in atoms.iter().enumerate() {
         for &node in atom {
@@ -41,7 +43,7 @@ pub(super) fn classes(graph: &Graph, free: &SideTable<NodeId, bool>, atoms: &[Ve
         }
     }
     let mut known: HashMap<Vec<Token>, usize> = HashMap::new();
-    let encode = |atom: &Vec<NodeId>| encode(graph, &structure, &read_later, atom);
+    let encode = |atom: &Vec<NodeId>| encode(graph, (&own, &structure), &read_later, atom);
     atoms
         .iter()
         .map(|atom| {
@@ -53,7 +55,7 @@ pub(super) fn classes(graph: &Graph, free: &SideTable<NodeId, bool>, atoms: &[Ve
 
 fn encode(
     graph: &Graph,
-    structure: &SideTable<ValueId, Option<u32>>,
+    (own, structure): (&BTreeSet<ValueId>, &SideTable<ValueId, Option<u32>>),
     read_later: &SideTable<ValueId, bool>,
     atom: &[NodeId],
 ) -> Vec<Token> {
@@ -67,10 +69,9 @@ fn encode(
         let op = node.op.site().map_or_else(|| node.op.clone(), |site| node.op.with_site(site - base));
         tokens.push(Token::Op(op));
         for &input in &node.inputs {
-            let is_parameter = graph.input_of(input).is_some_and(|i| i.role == InputRole::Parameter);
             tokens.push(if let Some(&(node, result)) = local.get(&input) {
                 Token::Local(node, result)
-            } else if is_parameter {
+            } else if own.contains(&input) {
                 let next = parameters.len() as u32;
                 Token::Parameter(*parameters.entry(input).or_insert(next), graph.ty(input).clone())
             } else if let Some(number) = structure[input] {
@@ -91,10 +92,14 @@ fn encode(
 }
 
 /// Numbers free values so that two have one number if and only if the same computation makes them.
-fn free_structure(graph: &Graph, free: &SideTable<NodeId, bool>) -> SideTable<ValueId, Option<u32>> {
+fn free_structure(
+    graph: &Graph,
+    free: &SideTable<NodeId, bool>,
+    own: &BTreeSet<ValueId>,
+) -> SideTable<ValueId, Option<u32>> {
     let mut numbers = SideTable::new(None);
     let mut next = 0;
-    for input in graph.inputs.iter().filter(|input| input.role != InputRole::Parameter) {
+    for input in graph.inputs.iter().filter(|input| !own.contains(&input.value)) {
         numbers.set(input.value, Some(next));
         next += 1;
     }

@@ -1,7 +1,7 @@
 //! Blocks: the repeated structures of a forward graph, and its division into units between which a pipeline may be cut.
 //!
-//! A node is *main* when it depends on a parameter (or draws random numbers), otherwise *free*: masks, position tables
-//! and shifted labels are free, and are cheap enough to be computed again wherever they are needed. Main nodes stand in
+//! A node is *main* when it depends on a parameter (or draws random numbers, or updates a buffer), otherwise *free*: masks,
+//! position tables and shifted labels are free, and are cheap enough to be computed again wherever they are needed. Main nodes stand in
 //! a line; after a node at which only one main value is still to be read, the graph can be cut. The pieces between cuts
 //! are the atoms. Atoms of one structure (the same operators, attributes, types and wiring; other weights) share a
 //! class, found by exact comparison of a canonical encoding. The longest repetition of a sequence of classes is a run
@@ -11,10 +11,10 @@ mod canon;
 mod runs;
 
 use runs::Run;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use trainc_ir::id::SideTable;
 use trainc_ir::op::{Contraction, Op, Random};
-use trainc_ir::{Graph, InputRole, NodeId, ValueId};
+use trainc_ir::{Graph, InputRole, NodeId, OutputRole, ValueId};
 
 /// A contiguous piece of the forward graph that stays on one stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,19 +112,28 @@ pub fn blocks(graph: &Graph, n_nodes: usize) -> Blocks {
 fn is_product(graph: &Graph, node: NodeId) -> bool {
     matches!(
         graph.nodes[node].op,
-        Op::Contraction(Contraction::MatMul { transpose_a: _, transpose_b: _ }) | Op::Attention(_)
+        Op::Contraction(Contraction::MatMul { transpose_a: _, transpose_b: _ }) | Op::Attention(_) | Op::Convolution(_)
     )
+}
+
+/// The buffers that the graph gives next values of.
+fn updated_buffers(graph: &Graph) -> BTreeSet<ValueId> {
+    let updated = graph.outputs.iter().filter(|output| output.role == OutputRole::Updated);
+    let names: BTreeSet<&str> = updated.map(|output| output.name.as_str()).collect();
+    let inputs = graph.inputs.iter().filter(|input| names.contains(input.name.as_str()));
+    inputs.map(|input| input.value).collect()
 }
 
 fn free_nodes(graph: &Graph, n_nodes: usize) -> SideTable<NodeId, bool> {
     let mut main_value: SideTable<ValueId, bool> = SideTable::new(false);
+    let updated = updated_buffers(graph);
     for input in &graph.inputs {
         main_value.set(input.value, input.role == InputRole::Parameter);
     }
     let mut free = SideTable::new(false);
     for (id, node) in graph.nodes.iter().take(n_nodes) {
         let random = matches!(node.op, Op::Random(Random::Dropout { p: _, site: _ }));
-        let main = random || node.inputs.iter().any(|&v| main_value[v]);
+        let main = random || node.inputs.iter().any(|v| main_value[*v] || updated.contains(v));
         free.set(id, !main);
         for &output in &node.outputs {
             main_value.set(output, main);
