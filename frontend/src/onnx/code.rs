@@ -47,6 +47,7 @@ codes! {
     FUNCTION_DEPTH = "E0127", "model functions call each other in a circle or too deep";
     NOT_IN_GRAPH = "E0128", "an input or output of the model is of a kind (sequence, map, optional) that trainc has no representation for";
     NOT_TRAINED = "E0129", "float tensors that are tables or lifted constants of the program, not weights, are not trained";
+    FROZEN_STATISTICS = "E0130", "batch normalization in inference mode uses stored statistics, which training leaves as they are: export in training mode to train with those of each micro-batch";
 }
 
 #[cfg(test)]

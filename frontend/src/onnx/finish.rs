@@ -3,7 +3,9 @@
 use super::code;
 use std::collections::{BTreeMap, HashSet};
 use trainc_ir::op::Elementwise;
-use trainc_ir::{Copier, Def, Diagnostic, Graph, GraphBuilder, InputRole, Op, ValueId};
+use trainc_ir::{
+    Copier, Def, Diagnostic, Diagnostics, Graph, GraphBuilder, Input, InputRole, Op, Output, OutputRole, ValueId,
+};
 
 /// Roles of inputs that lowering found out, by value.
 pub(super) type Roles = BTreeMap<ValueId, InputRole>;
@@ -77,6 +79,36 @@ pub(super) fn as_buffers(mut graph: Graph, positions: &[usize], diagnostics: &mu
         diagnostics.push(Diagnostic::note(code::NOT_TRAINED, text));
     }
     graph
+}
+
+/// Running averages that something else than their own update reads: what it would see depends on when it runs.
+pub(super) fn shared_averages(graph: &Graph) -> Diagnostics {
+    let users = graph.users();
+    let updated = graph.outputs.iter().filter(|output| output.role == OutputRole::Updated);
+    let shared = updated.filter(|output| {
+        let own = graph.producer(output.value);
+        let is_other = |input: &Input| users[input.value].iter().any(|&user| Some(user) != own);
+        graph.input(&output.name).is_some_and(is_other) || !users[output.value].is_empty()
+    });
+    let problem = |output: &Output| {
+        let text = format!("the running average `{}` is read by more than the node that updates it", output.name);
+        let help = "export the model so that nothing but its batch normalization reads it";
+        Diagnostic::error(code::UNSUPPORTED_FORM, text).with_help(help)
+    };
+    shared.map(problem).collect()
+}
+
+/// What to know of batch normalizations that do not use the batch's statistics.
+pub(super) fn frozen_statistics(count: u64) -> Option<Diagnostic> {
+    let text = match count {
+        0 => return None,
+        1 => "one batch normalization is in inference mode".to_owned(),
+        n => format!("{n} batch normalizations are in inference mode"),
+    };
+    let text = format!("{text}: the stored statistics are used, and stay as they are");
+    let help = "to train with the statistics of each micro-batch, export the model in training mode \
+                (`torch.onnx.export(.., dynamo=False, training=TrainingMode.TRAINING)`)";
+    Some(Diagnostic::note(code::FROZEN_STATISTICS, text).with_help(help))
 }
 
 /// The inputs that a value is a rearrangement of.

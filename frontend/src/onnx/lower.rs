@@ -30,6 +30,10 @@ pub(super) struct Lower<'a> {
     pub(super) losses: BTreeMap<ValueId, (ValueId, ValueId)>,
     /// Roles found on the way.
     pub(super) roles: Roles,
+    /// The next value of each running average, by its name.
+    pub(super) updated: BTreeMap<String, ValueId>,
+    /// Batch normalizations by stored statistics so far.
+    pub(super) n_frozen: u64,
     /// Dropouts so far.
     pub(super) n_sites: u64,
     pub(super) diagnostics: Vec<Diagnostic>,
@@ -64,6 +68,8 @@ pub(super) fn lower(model: &IndexedModel, bound: &Bound, name: &str) -> Result<L
         literals: HashMap::new(),
         losses: BTreeMap::new(),
         roles: Roles::default(),
+        updated: BTreeMap::new(),
+        n_frozen: 0,
         n_sites: 0,
         diagnostics: survey,
         frames: vec![Frame::default()],
@@ -88,7 +94,12 @@ pub(super) fn lower(model: &IndexedModel, bound: &Bound, name: &str) -> Result<L
         return Err(problems);
     }
     let graph = finish::finish(&lower.builder.finish(), &lower.roles);
+    let problems = finish::shared_averages(&graph);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
     let mut diagnostics = lower.diagnostics;
+    diagnostics.extend(finish::frozen_statistics(lower.n_frozen));
     let tables = finish::frequency_tables(&graph);
     let graph = finish::as_buffers(graph, &tables, &mut diagnostics);
     Ok(Lowered { graph, diagnostics })
@@ -155,6 +166,13 @@ impl Lower<'_> {
                     problems.push(Diagnostic::error(fail.code, text));
                 }
             }
+        }
+        for (name, &value) in &self.updated {
+            if self.model.graph.outputs.iter().any(|output| output.name == *name) {
+                let text = format!("output `{name}` is a running average, which training updates");
+                problems.push(Diagnostic::error(code::UNSUPPORTED_FORM, text));
+            }
+            self.builder.output(name.clone(), OutputRole::Updated, value);
         }
         problems
     }

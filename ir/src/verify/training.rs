@@ -174,11 +174,7 @@ fn buffers(training: &TrainingGraph, findings: &mut Findings) {
     }
 }
 
-fn buffer(
-    training: &TrainingGraph,
-    users: &SideTable<ValueId, Vec<NodeId>>,
-    output: &Output,
-) -> Result<(), String> {
+fn buffer(training: &TrainingGraph, users: &SideTable<ValueId, Vec<NodeId>>, output: &Output) -> Result<(), String> {
     let (step, name) = (&training.step, &output.name);
     let input = step.input(name).filter(|input| input.role == InputRole::Buffer);
     let Some(input) = input else { return Err(format!("{name:?} is the name of no buffer")) };
@@ -186,8 +182,7 @@ fn buffer(
         return Err(format!("{name:?} is not updated: {} is an input", output.value));
     };
     let operands = &step.nodes[node].inputs;
-    let replaces =
-        |&(result, operand): &(usize, usize)| result == index && operands.get(operand) == Some(&input.value);
+    let replaces = |&(result, operand): &(usize, usize)| result == index && operands.get(operand) == Some(&input.value);
     if !training.is_forward(node) || !step.nodes[node].op.in_place().iter().any(replaces) {
         return Err(format!("{node} gives no next value of {name:?} in place"));
     }

@@ -1,44 +1,103 @@
-//! Convolutions whose windows do not overlap: patch embeddings and pointwise convolutions are matrix products.
+//! Convolutions. One whose windows are laid side by side (a patch embedding) is a matrix product.
 
 use super::Rule;
-use crate::onnx::call::{Call, Fail, Results};
+use super::window::{Windows, list};
+use crate::onnx::call::{Call, Fail, Operand, Results};
 use crate::onnx::lower::Lower;
-use trainc_ir::op::{Contraction, Elementwise as E};
+use trainc_ir::op::{Contraction, Convolution, Elementwise as E};
 
 pub(super) fn rule(op: &str) -> Option<Rule> {
-    if op == "Conv" { Some(conv) } else { None }
+    Some(match op {
+        "Conv" => conv,
+        "ConvTranspose" => conv_transpose,
+        _ => return None,
+    })
 }
 
 fn conv(lower: &mut Lower<'_>, call: &Call<'_>) -> Results {
     let (x, weight) = (call.input(0)?, call.input(1)?);
-    let (shape, kernel) = (lower.shape(x), lower.shape(weight));
-    let n_axes = shape.len().saturating_sub(2);
-    if n_axes == 0 || kernel.len() != shape.len() {
+    let (shape, kernel, groups) = operands(lower, call)?;
+    let windows = Windows::read(call, &shape[2..], kernel[2..].to_vec())?;
+    let y = if is_patch(&windows, &shape[2..]) && groups == 1 {
+        patches(lower, (x, &shape), (weight, &kernel))?
+    } else {
+        let Windows { kernel: _, strides, low, high, dilations } = windows;
+        lower.emit_one(Convolution::Conv { strides, low, high, dilations, groups }, &[x, weight])?
+    };
+    biased(lower, call, y)
+}
+
+/// The gradient of a convolution by its data, applied to data.
+fn conv_transpose(lower: &mut Lower<'_>, call: &Call<'_>) -> Results {
+    let (x, weight) = (call.input(0)?, call.input(1)?);
+    let (shape, kernel, groups) = operands(lower, call)?;
+    if call.has("output_shape") {
+        return Err(Fail::form("a transposed convolution with an `output_shape`"));
+    }
+    if call.string("auto_pad", "NOTSET")?.starts_with("SAME") {
+        return Err(Fail::form("a transposed convolution with automatic padding"));
+    }
+    let n = shape.len() - 2;
+    let windows = Windows::read(call, &shape[2..], kernel[2..].to_vec())?;
+    let beyond = list(call, "output_padding", n, 0)?;
+    let Windows { kernel: sizes, strides, low, high, dilations } = windows;
+    let mut result = vec![shape[0], kernel[1].saturating_mul(groups)];
+    for axis in 0..n {
+        let places = (shape[2 + axis].saturating_sub(1))
+            .checked_mul(strides[axis])
+            .and_then(|last| {
+                last.checked_add((sizes[axis] - 1).checked_mul(dilations[axis])?)?.checked_add(1 + beyond[axis])
+            })
+            .and_then(|end| end.checked_sub(low[axis].checked_add(high[axis])?));
+        result.push(places.ok_or("its padding leaves nothing of its result")?);
+    }
+    let op = Convolution::ConvInputGrad { shape: result, strides, low, high, dilations, groups };
+    let y = lower.emit_one(op, &[weight, x])?;
+    biased(lower, call, y)
+}
+
+/// Shapes of data and weights, and the number of groups.
+fn operands(lower: &Lower<'_>, call: &Call<'_>) -> Result<(Vec<u64>, Vec<u64>, u64), Fail> {
+    let (shape, kernel) = (lower.shape(call.input(0)?), lower.shape(call.input(1)?));
+    if shape.len() < 3 || kernel.len() != shape.len() {
         return Err(format!("data of shape {shape:?} and weights of shape {kernel:?} do not fit").into());
     }
-    let list = |name: &str, default: i64| -> Result<Vec<i64>, Fail> {
-        Ok(call.ints(name)?.map_or_else(|| vec![default; n_axes], <[i64]>::to_vec))
-    };
-    let strides = list("strides", 1)?;
-    let (pads, dilations) = (call.ints("pads")?.unwrap_or_default(), list("dilations", 1)?);
-    let windows = &kernel[2..];
-    let is_patch = windows.iter().zip(&strides).all(|(&size, &stride)| u64::try_from(stride) == Ok(size))
-        && shape[2..].iter().zip(windows).all(|(&dim, &size)| size > 0 && dim % size == 0)
-        && pads.iter().all(|&pad| pad == 0)
-        && dilations.iter().zip(windows).all(|(&dilation, &size)| dilation == 1 || size == 1)
-        && call.int("group", 1)? == 1
-        && !call.string("auto_pad", "NOTSET")?.starts_with("SAME");
-    if !is_patch {
-        return Err(Fail::form("a convolution with overlapping windows, padding, dilation or groups"));
-    }
+    let groups = u64::try_from(call.int("group", 1)?).map_err(|_| Fail::form("a negative number of groups"))?;
+    Ok((shape, kernel, groups))
+}
+
+/// Adds the bias of each channel, if there is one.
+fn biased(lower: &mut Lower<'_>, call: &Call<'_>, y: Operand) -> Results {
+    let Some(bias) = call.optional(2) else { return Ok(vec![y]) };
+    let mut shape = vec![1; lower.rank(&y) - 1];
+    shape[0] = lower.ty(bias).elements();
+    let bias = lower.reshape(bias, &shape)?;
+    Ok(vec![lower.elementwise(E::Add, &[&y, &bias])?])
+}
+
+/// Whether the windows, larger than one element, are laid side by side.
+fn is_patch(windows: &Windows, dims: &[u64]) -> bool {
+    windows.kernel == windows.strides
+        && windows.kernel.iter().any(|&size| size > 1)
+        && dims.iter().zip(&windows.kernel).all(|(&dim, &size)| dim % size == 0)
+        && windows.low.iter().chain(&windows.high).all(|&pad| pad == 0)
+        && windows.dilations.iter().zip(&windows.kernel).all(|(&dilation, &size)| dilation == 1 || size == 1)
+}
+
+fn patches(
+    lower: &mut Lower<'_>,
+    (x, shape): (&Operand, &[u64]),
+    (weight, kernel): (&Operand, &[u64]),
+) -> Result<Operand, Fail> {
     if shape[1] != kernel[1] {
         return Err(format!("{} channels of data meet {} of the weights", shape[1], kernel[1]).into());
     }
+    let n_axes = shape.len() - 2;
     // [batch, channels, n0, w0, n1, w1, ..] with the places first and the windows last.
     let mut apart = vec![shape[0], shape[1]];
     let mut perm = vec![0];
     let mut places = vec![shape[0]];
-    for (i, &size) in windows.iter().enumerate() {
+    for (i, &size) in kernel[2..].iter().enumerate() {
         apart.extend([shape[2 + i] / size, size]);
         places.push(shape[2 + i] / size);
         perm.push(2 + 2 * i);
@@ -50,12 +109,9 @@ fn conv(lower: &mut Lower<'_>, call: &Call<'_>) -> Results {
     let turned = lower.transpose(&apart, &perm)?;
     let rows = lower.reshape(&turned, &[places.iter().product(), patch])?;
     let matrix = lower.reshape(weight, &[kernel[0], patch])?;
-    let mut y = lower.emit_one(Contraction::MatMul { transpose_a: false, transpose_b: true }, &[&rows, &matrix])?;
-    if let Some(bias) = call.optional(2) {
-        y = lower.elementwise(E::Add, &[&y, bias])?;
-    }
+    let y = lower.emit_one(Contraction::MatMul { transpose_a: false, transpose_b: true }, &[&rows, &matrix])?;
     places.push(kernel[0]);
     let y = lower.reshape(&y, &places)?;
     let perm: Vec<usize> = [0, n_axes + 1].into_iter().chain(1..=n_axes).collect();
-    Ok(vec![lower.transpose(&y, &perm)?])
+    lower.transpose(&y, &perm)
 }

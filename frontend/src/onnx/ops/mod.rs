@@ -1,6 +1,7 @@
 //! Lowering rules of ONNX's operators, one file per family.
 
 mod attention;
+mod batch_norm;
 mod combine;
 mod contraction;
 mod contrib;
@@ -12,9 +13,11 @@ mod elementwise;
 mod indexing;
 mod loss;
 mod normalization;
+mod pooling;
 mod reduction;
 mod scatter;
 mod shape;
+mod window;
 
 pub(super) use control::inline_function;
 
@@ -30,6 +33,8 @@ pub(super) fn rule(domain: &str, op: &str) -> Option<Rule> {
         "" => [
             attention::rule,
             convolution::rule,
+            pooling::rule,
+            batch_norm::rule,
             einsum::rule,
             scatter::rule,
             elementwise::rule,

@@ -7,7 +7,7 @@ use crate::onnx::constant::Const;
 use crate::onnx::emit::number_of;
 use crate::onnx::lower::Lower;
 use trainc_ir::op::{Elementwise as E, Normalization as N, Random, Real, ReduceKind};
-use trainc_ir::{DType, InputRole, Type, ValueId};
+use trainc_ir::{DType, Type, ValueId};
 
 pub(super) fn rule(op: &str) -> Option<Rule> {
     Some(match op {
@@ -15,7 +15,6 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
         "RMSNormalization" | "SimplifiedLayerNormalization" => rms_norm,
         "Softmax" => |lower, call| softmax(lower, call, N::Softmax),
         "LogSoftmax" => |lower, call| softmax(lower, call, N::LogSoftmax),
-        "BatchNormalization" => batch_norm,
         "InstanceNormalization" => instance_norm,
         "LpNormalization" => lp_norm,
         "Dropout" => dropout,
@@ -137,37 +136,13 @@ fn softmax(lower: &mut Lower<'_>, call: &Call<'_>, op: N) -> Results {
 }
 
 /// A vector of the channels (axis 1), broadcast over the other axes.
-fn per_channel(lower: &mut Lower<'_>, vector: &Operand, rank: usize) -> Result<Operand, Fail> {
+pub(super) fn per_channel(lower: &mut Lower<'_>, vector: &Operand, rank: usize) -> Result<Operand, Fail> {
     let n = lower.ty(vector).elements();
     let mut shape = vec![1; rank.saturating_sub(1)];
     if let Some(first) = shape.first_mut() {
         *first = n;
     }
     lower.reshape(vector, &shape)
-}
-
-/// Inference statistics only: `(x - mean) scale / sqrt(var + eps) + bias`.
-fn batch_norm(lower: &mut Lower<'_>, call: &Call<'_>) -> Results {
-    if call.flag("training_mode", false)? {
-        return Err(Fail::form("batch statistics (training_mode = 1)"));
-    }
-    let x = call.input(0)?;
-    let rank = lower.rank(x);
-    for slot in [3, 4] {
-        if let Operand::Value(statistic) = call.input(slot)?
-            && lower.builder.graph().input_of(*statistic).is_some_and(|input| input.role == InputRole::Parameter)
-        {
-            lower.roles.insert(*statistic, InputRole::Buffer);
-        }
-    }
-    let mut channel = |slot: usize| per_channel(lower, call.input(slot)?, rank);
-    let (scale, bias, mean, variance) = (channel(1)?, channel(2)?, channel(3)?, channel(4)?);
-    let variance = lower.with_number(E::Add, &variance, call.float("epsilon", 1e-5)?)?;
-    let deviation = lower.elementwise(E::Sqrt, &[&variance])?;
-    let factor = lower.elementwise(E::Div, &[&scale, &deviation])?;
-    let centred = lower.elementwise(E::Sub, &[x, &mean])?;
-    let scaled = lower.elementwise(E::Mul, &[&centred, &factor])?;
-    Ok(vec![lower.elementwise(E::Add, &[&scaled, &bias])?])
 }
 
 /// Every sample and channel normalized over its places, then scaled per channel.
