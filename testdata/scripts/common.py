@@ -77,7 +77,7 @@ def weights_not_folded(limit: int = 256):
         onnxscript.optimizer.optimize_ir = kept
 
 
-def export_dynamo(model, args: dict, dims: dict, outputs: list[str], path: Path) -> onnx.ModelProto:
+def export_dynamo(model, args: dict, dims: dict, outputs: list[str], path: Path, **kwargs) -> onnx.ModelProto:
     """Exports through torch.export; `dims` gives for each input its {axis: name}."""
     named: dict[str, torch.export.Dim] = {}
     shapes = {
@@ -94,8 +94,7 @@ def export_dynamo(model, args: dict, dims: dict, outputs: list[str], path: Path)
             dynamic_shapes={name: shapes.get(name) for name in args},
             dynamo=True,
             external_data=False,
-            optimize=True,
-            verbose=False,
+            **({"optimize": True, "verbose": False} | kwargs),
         )
     proto = clean(program.model_proto)
     onnx.save(proto, path)

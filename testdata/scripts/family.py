@@ -32,11 +32,15 @@ class Family:
     # The dynamo exporter's attention implementation; the TorchScript exporter gets "eager".
     attention: str = "sdpa"
     dynamo: bool = True
+    # Further options of the dynamo exporter.
+    dynamo_options: dict = field(default_factory=dict)
     training: bool = False
     step: float = 1e-5
     # Inputs of other shapes to compare with ONNX Runtime on.
     others: list = field(default_factory=list)
     note: str = ""
+    # Adds to the golden, from (family, golden).
+    extra: Callable | None = None
 
 
 def fresh(family: Family, attention: str = "sdpa"):
@@ -70,7 +74,8 @@ def make(family: Family) -> None:
     renamed = {}
     if family.dynamo:
         path = MODELS / f"{family.name}.onnx"
-        proto = export_dynamo(fresh(family, family.attention), family.inputs, family.dims, family.outputs, path)
+        model = fresh(family, family.attention)
+        proto = export_dynamo(model, family.inputs, family.dims, family.outputs, path, **family.dynamo_options)
         renamed[path.name] = initializer_names(proto, parameters)
         check(family, path)
     path = MODELS / f"{family.name}_torchscript.onnx"
@@ -113,4 +118,6 @@ def golden(family: Family, renamed: dict) -> None:
         statistics = {n: b for n, b in model.named_buffers() if "running_" in n}
         result.json["statistics_after"] = result.table(statistics)
         result.json["note"] = family.note
+    if family.extra:
+        family.extra(family, result)
     result.write()

@@ -13,7 +13,7 @@ use trainc::{
 };
 use trainc_backend::{current_file, plan_to_json};
 use trainc_ir::text::{print, print_training};
-use trainc_ir::{Diagnostic, Graph, InputRole};
+use trainc_ir::{Diagnostic, Graph, InputRole, OutputRole};
 use trainc_passes::analysis::blocks::{Blocks, blocks};
 use trainc_passes::transform::fusions;
 
@@ -101,7 +101,7 @@ fn head(graph: &Graph) -> String {
     for input in graph.inputs.iter().filter(|input| matches!(input.role, InputRole::Data | InputRole::Label)) {
         table.row(["input".to_owned(), input.name.clone(), graph.ty(input.value).to_string()]);
     }
-    for out in &graph.outputs {
+    for out in graph.outputs.iter().filter(|out| out.role != OutputRole::Updated) {
         table.row(["output".to_owned(), out.name.clone(), graph.ty(out.value).to_string()]);
     }
     let parameters = graph.inputs.iter().filter(|input| input.role == InputRole::Parameter);
@@ -110,7 +110,11 @@ fn head(graph: &Graph) -> String {
         let ty = graph.ty(input.value);
         (n, elements, size) = (n + 1, elements + ty.elements(), size + ty.bytes());
     }
-    let parameters = format!("{n} parameters of {} elements, {}", rounded(elements), bytes(size));
+    let averages = match graph.outputs.iter().filter(|out| out.role == OutputRole::Updated).count() {
+        0 => String::new(),
+        n => format!(", {n} running averages"),
+    };
+    let parameters = format!("{n} parameters of {} elements, {}{averages}", rounded(elements), bytes(size));
     let lines = table.print();
     let lines = lines.split_once('\n').map_or("", |(_, lines)| lines);
     format!("{}: {} operators, {parameters}\n{lines}", graph.name, count(graph.nodes.len() as u64))

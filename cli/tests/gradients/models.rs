@@ -198,6 +198,14 @@ fn vit() {
     }
 }
 
+/// Batch normalization in training mode: the batch at once, and its halves by themselves.
+#[test]
+fn resnet() {
+    for model in ["resnet.onnx", "resnet_torchscript.onnx"] {
+        check("resnet", model, "*=4", "micro_batch");
+    }
+}
+
 #[test]
 fn t5() {
     for model in ["t5.onnx", "t5_torchscript.onnx"] {

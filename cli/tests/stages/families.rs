@@ -1,6 +1,6 @@
 //! Other families of models at one and two stages: gradients equal to the bit, and PyTorch's loss.
 
-use super::{Golden, bits, compiled, gradients, job};
+use super::{Golden, bits, check_gradients, compiled, gradients, job};
 use std::collections::BTreeMap;
 use trainc::Recompute;
 use trainc_backend::Interleaving;
@@ -50,6 +50,63 @@ fn llama() {
 fn vit() {
     for model in ["vit.onnx", "vit_torchscript.onnx"] {
         check("vit", model, &[("batch", 1)], 3);
+    }
+}
+
+/// Batch normalization in training mode, in one micro-batch and in two, which have statistics of their own. The running
+/// averages are those that ONNX Runtime leaves, to rounding, and equal to the bit under every plan.
+#[test]
+fn resnet() {
+    let golden = Golden::open("resnet");
+    for model in ["resnet.onnx", "resnet_torchscript.onnx"] {
+        for (micro_batches, case) in [(1, "micro_batch"), (2, "two_micro_batches")] {
+            let loss = golden.json["losses"][case].as_f64().expect("a loss");
+            let expected = golden.json["onnx_statistics_after"][model][case].as_object().expect("a table");
+            let mut first: Option<[BTreeMap<String, Vec<f32>>; 2]> = None;
+            for stages in [1, 2, 3] {
+                for recompute in [Recompute::None, Recompute::Full] {
+                    let what = format!("{model}, {micro_batches} micro-batches, {stages} stages, {recompute:?}");
+                    let compiled = compiled(model, &[("batch", 4 / micro_batches)], micro_batches, stages, recompute);
+                    let plan = compiled.plan.plan();
+                    let mut job = job(model, plan, true);
+                    let report = job.step(&mut &golden, 1e-3, Interleaving::Threads);
+                    let report = report.unwrap_or_else(|error| panic!("{what}: {error}"));
+                    assert!((report.loss() - loss).abs() < 1e-5 * loss, "{what}: loss {}", report.loss());
+                    let average = |name: &String| {
+                        let held = job.parameter(name).unwrap_or_else(|| panic!("{what}: nobody holds {name}"));
+                        let floats = held.bytes().chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap()));
+                        (name.clone(), floats.collect::<Vec<f32>>())
+                    };
+                    let averages: BTreeMap<String, Vec<f32>> = expected.keys().map(average).collect();
+                    let found = [gradients(plan, &job), averages];
+                    let Some(first) = &first else {
+                        check_averages(&golden, &found[1], expected, &what);
+                        check_gradients(&golden, &found[0], report.loss_count, (model, case));
+                        first = Some(found);
+                        continue;
+                    };
+                    for (first, found) in first.iter().zip(&found) {
+                        assert!(bits(first) == bits(found), "{what}: differs from one stage's");
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn check_averages(
+    golden: &Golden,
+    found: &BTreeMap<String, Vec<f32>>,
+    expected: &serde_json::Map<String, serde_json::Value>,
+    what: &str,
+) {
+    // 12 batch normalizations have two each.
+    assert_eq!(found.len(), 24);
+    for (name, entry) in expected {
+        let expected = golden.slice(entry).chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap()));
+        for (found, expected) in found[name].iter().zip(expected) {
+            assert!((found - expected).abs() <= 2e-6 * expected.abs().max(1.0), "{what}: {name}: {found}, {expected}");
+        }
     }
 }
 

@@ -92,7 +92,10 @@ fn share_count(context: &Context<'_, '_>, rank: usize, draft: &mut RankDraft) {
 /// Zeroes everything that the micro-batches add to.
 fn zero_sums(pool: &mut Pool, draft: &mut RankDraft) {
     let args = draft.tasks.iter().flat_map(|task| &task.drafts).flat_map(|d| &d.args);
-    let added: BTreeSet<&Key> = args.filter(|(_, access)| *access == Access::Update).map(|(key, _)| key).collect();
+    // Running averages are updated too, but go on from where the last step left them.
+    let is_sum = |key: &&Key| draft.buffers[*key].kind != BufferKind::Parameter;
+    let added = args.filter(|(_, access)| *access == Access::Update).map(|(key, _)| key).filter(is_sum);
+    let added: BTreeSet<&Key> = added.collect();
     let sums: Vec<(Key, Type)> = added.into_iter().map(|key| (key.clone(), draft.buffers[key].ty.clone())).collect();
     if sums.is_empty() {
         return;

@@ -3,6 +3,7 @@
 use super::Rule;
 use super::window::{Windows, list};
 use crate::onnx::call::{Call, Fail, Operand, Results};
+use crate::onnx::constant::Const;
 use crate::onnx::lower::Lower;
 use trainc_ir::op::{Contraction, Convolution, Elementwise as E};
 
@@ -68,7 +69,8 @@ fn operands(lower: &Lower<'_>, call: &Call<'_>) -> Result<(Vec<u64>, Vec<u64>, u
 
 /// Adds the bias of each channel, if there is one.
 fn biased(lower: &mut Lower<'_>, call: &Call<'_>, y: Operand) -> Results {
-    let Some(bias) = call.optional(2) else { return Ok(vec![y]) };
+    let is_zero = |bias: &&Operand| bias.known().and_then(Const::uniform_f64) == Some(0.0);
+    let Some(bias) = call.optional(2).filter(|bias| !is_zero(bias)) else { return Ok(vec![y]) };
     let mut shape = vec![1; lower.rank(&y) - 1];
     shape[0] = lower.ty(bias).elements();
     let bias = lower.reshape(bias, &shape)?;
