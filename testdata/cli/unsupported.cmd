@@ -1,12 +1,12 @@
 # Operators that are not supported, and a model that has no loss of its own.
-$ trainc inspect $TESTDATA/models/resnet_torchscript.onnx --bind '*=2'
+$ trainc inspect $TESTDATA/models/unsupported.onnx --bind '*=2'
 exit 1
-err| error[E0120]: operator `GlobalAveragePool` is not supported (nodes: 1)
-err|   = note: at `/resnet/pooler/GlobalAveragePool`
+err| error[E0120]: operator `LRN` is not supported (nodes: 2)
+err|   = note: at `/local`, `/local_1`
 err|   = help: the model declares no types for its results, so it cannot be estimated either
 err|
-err| error[E0120]: operator `MaxPool` is not supported (nodes: 1)
-err|   = note: at `/resnet/embedder/pooler/MaxPool`
+err| error[E0120]: operator `MeanVarianceNormalization` is not supported (nodes: 1)
+err|   = note: at `/mean`
 err|   = help: the model declares no types for its results, so it cannot be estimated either
 err|
 $ trainc compile $TESTDATA/frontend/onnx/external/multi_external_files.onnx --cluster $TESTDATA/clusters/mixed.toml -o out

@@ -47,7 +47,7 @@ codes! {
     FUNCTION_DEPTH = "E0127", "model functions call each other in a circle or too deep";
     NOT_IN_GRAPH = "E0128", "an input or output of the model is of a kind (sequence, map, optional) that trainc has no representation for";
     NOT_TRAINED = "E0129", "float tensors that are tables or lifted constants of the program, not weights, are not trained";
-    FROZEN_STATISTICS = "E0130", "batch normalization in inference mode uses stored statistics, which training leaves as they are: export in training mode to train with those of each micro-batch";
+    FROZEN_STATISTICS = "N0130", "batch normalization in inference mode uses stored statistics, which training leaves as they are: export in training mode to train with those of each micro-batch";
 }
 
 #[cfg(test)]
@@ -57,10 +57,11 @@ mod tests {
     #[test]
     fn codes_ascend_and_say_something() {
         for pair in ONNX_CODES.windows(2) {
-            assert!(pair[0].code < pair[1].code, "{} before {}", pair[0].code, pair[1].code);
+            assert!(pair[0].code[1..] < pair[1].code[1..], "{} before {}", pair[0].code, pair[1].code);
         }
         for info in ONNX_CODES {
-            assert!(info.code.starts_with("E01") && info.meaning.len() > 30, "{info:?}");
+            assert!(info.code.starts_with(["E", "N"]) && info.code[1..].starts_with("01"), "{info:?}");
+            assert!(info.meaning.len() > 30, "{info:?}");
         }
     }
 }

@@ -1,11 +1,9 @@
 //! The last step of lowering: what no output depends on goes, inputs come first, and get their roles.
 
 use super::code;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use trainc_ir::op::Elementwise;
-use trainc_ir::{
-    Copier, Def, Diagnostic, Diagnostics, Graph, GraphBuilder, Input, InputRole, Op, Output, OutputRole, ValueId,
-};
+use trainc_ir::{Copier, Def, Diagnostic, Diagnostics, Graph, GraphBuilder, Input, InputRole, Op, OutputRole, ValueId};
 
 /// Roles of inputs that lowering found out, by value.
 pub(super) type Roles = BTreeMap<ValueId, InputRole>;
@@ -82,7 +80,8 @@ pub(super) fn as_buffers(mut graph: Graph, positions: &[usize], diagnostics: &mu
 }
 
 /// Running averages that something else than their own update reads: what it would see depends on when it runs.
-pub(super) fn shared_averages(graph: &Graph) -> Diagnostics {
+/// `names` are those that several nodes update.
+pub(super) fn shared_averages(graph: &Graph, mut names: BTreeSet<String>) -> Diagnostics {
     let users = graph.users();
     let updated = graph.outputs.iter().filter(|output| output.role == OutputRole::Updated);
     let shared = updated.filter(|output| {
@@ -90,12 +89,13 @@ pub(super) fn shared_averages(graph: &Graph) -> Diagnostics {
         let is_other = |input: &Input| users[input.value].iter().any(|&user| Some(user) != own);
         graph.input(&output.name).is_some_and(is_other) || !users[output.value].is_empty()
     });
-    let problem = |output: &Output| {
-        let text = format!("the running average `{}` is read by more than the node that updates it", output.name);
-        let help = "export the model so that nothing but its batch normalization reads it";
+    names.extend(shared.map(|output| output.name.clone()));
+    let problem = |name: String| {
+        let text = format!("the running average `{name}` is read or updated by more than one node");
+        let help = "give every batch normalization of the model statistics of its own, and let nothing else read them";
         Diagnostic::error(code::UNSUPPORTED_FORM, text).with_help(help)
     };
-    shared.map(problem).collect()
+    names.into_iter().map(problem).collect()
 }
 
 /// What to know of batch normalizations that do not use the batch's statistics.

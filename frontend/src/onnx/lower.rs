@@ -9,7 +9,7 @@ use super::index::{IndexedModel, canonical_domain, captures, node_name};
 use super::ops;
 use super::survey;
 use onnx_protobuf::{GraphProto, NodeProto, TensorProto};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use trainc_ir::op::Literal;
 use trainc_ir::{Diagnostic, Diagnostics, GraphBuilder, InputRole, Lowered, Origin, OutputRole, Place, Type, ValueId};
 
@@ -32,6 +32,8 @@ pub(super) struct Lower<'a> {
     pub(super) roles: Roles,
     /// The next value of each running average, by its name.
     pub(super) updated: BTreeMap<String, ValueId>,
+    /// Running averages that several nodes update.
+    pub(super) shared_averages: BTreeSet<String>,
     /// Batch normalizations by stored statistics so far.
     pub(super) n_frozen: u64,
     /// Dropouts so far.
@@ -69,6 +71,7 @@ pub(super) fn lower(model: &IndexedModel, bound: &Bound, name: &str) -> Result<L
         losses: BTreeMap::new(),
         roles: Roles::default(),
         updated: BTreeMap::new(),
+        shared_averages: BTreeSet::new(),
         n_frozen: 0,
         n_sites: 0,
         diagnostics: survey,
@@ -94,7 +97,7 @@ pub(super) fn lower(model: &IndexedModel, bound: &Bound, name: &str) -> Result<L
         return Err(problems);
     }
     let graph = finish::finish(&lower.builder.finish(), &lower.roles);
-    let problems = finish::shared_averages(&graph);
+    let problems = finish::shared_averages(&graph, lower.shared_averages);
     if !problems.is_empty() {
         return Err(problems);
     }

@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::normalization::per_channel;
-use crate::onnx::call::{Call, Fail, Operand, Results};
+use crate::onnx::call::{Call, Operand, Results};
 use crate::onnx::lower::Lower;
 use trainc_ir::op::{BatchNorm, Elementwise as E, Real};
 use trainc_ir::{InputRole, ValueId};
@@ -32,7 +32,7 @@ fn by_batch(lower: &mut Lower<'_>, call: &Call<'_>) -> Results {
             let name = lower.builder.graph().input_of(buffer).map(|input| input.name.clone());
             let name = name.expect("a stored statistic is an input");
             if lower.updated.insert(name.clone(), next).is_some() {
-                return Err(Fail::form(format!("several batch normalizations that update the same `{name}`")));
+                lower.shared_averages.insert(name);
             }
         }
         results.push(next.into());
