@@ -1,6 +1,8 @@
 //! Convolution, pooling and batch normalization against PyTorch (`testdata/goldens/windows`, made by
 //! `testdata/scripts/windows.py`): values, and gradients where PyTorch's convention matters.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use crate::finite::tensor;
 use serde_json::Value;
 use std::collections::BTreeMap;

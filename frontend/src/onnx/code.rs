@@ -60,7 +60,7 @@ mod tests {
             assert!(pair[0].code[1..] < pair[1].code[1..], "{} before {}", pair[0].code, pair[1].code);
         }
         for info in ONNX_CODES {
-            assert!(info.code.starts_with(["E", "N"]) && info.code[1..].starts_with("01"), "{info:?}");
+            assert!(info.code.starts_with(['E', 'N']) && info.code[1..].starts_with("01"), "{info:?}");
             assert!(info.meaning.len() > 30, "{info:?}");
         }
     }

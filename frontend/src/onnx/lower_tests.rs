@@ -175,9 +175,55 @@ fn frequency_tables_are_not_trained() {
 
 #[test]
 fn unknown_operators_are_reported_all_at_once_with_counts() {
-    let problems = lower("resnet_torchscript.onnx", "*=4").unwrap_err();
+    let problems = lower("unsupported.onnx", "*=4").unwrap_err();
     let found: Vec<_> = problems.iter().map(|problem| problem.message.as_str()).collect();
-    assert!(found.contains(&"operator `MaxPool` is not supported (nodes: 1)"), "{found:?}");
-    assert!(found.contains(&"operator `GlobalAveragePool` is not supported (nodes: 1)"), "{found:?}");
-    assert!(problems.iter().all(|problem| problem.code == "E0120" && problem.notes[0].contains("/resnet/")));
+    assert!(found.contains(&"operator `LRN` is not supported (nodes: 2)"), "{found:?}");
+    assert!(found.contains(&"operator `MeanVarianceNormalization` is not supported (nodes: 1)"), "{found:?}");
+    assert!(problems.iter().all(|problem| problem.code == "E0120" && problem.notes[0].starts_with("at `/")));
+}
+
+#[test]
+fn batch_norms_in_training_mode_update_their_averages() {
+    for name in ["resnet.onnx", "resnet_torchscript.onnx"] {
+        let graph = clean(name, "*=4");
+        let census = census(&graph);
+        assert_eq!((census["conv"], census["max_pool"], census["batch_norm"]), (12, 1, 12), "{name}");
+        let updated = graph.outputs.iter().filter(|output| output.role == OutputRole::Updated);
+        let mut updated: Vec<&str> = updated.map(|output| output.name.as_str()).collect();
+        updated.sort_unstable();
+        let mut buffers = inputs(&graph, InputRole::Buffer);
+        buffers.sort_unstable();
+        assert_eq!((buffers.len(), &buffers), (24, &updated), "{name}");
+        for output in graph.outputs.iter().filter(|output| output.role == OutputRole::Updated) {
+            let node = &graph.nodes[graph.producer(output.value).unwrap()];
+            assert_eq!(graph.input_of(node.inputs[0]).unwrap().name, output.name);
+        }
+    }
+}
+
+/// Before operator set 14 the number of results tells the mode.
+#[test]
+fn batch_norms_of_older_operator_sets() {
+    let graph = clean("batch_norm_opset13.onnx", "batch=2");
+    let attributes: Vec<_> = graph.nodes.values().map(|node| (node.op.spelling(), node.op.attrs())).collect();
+    let real = |x: f64| trainc_ir::op::Attr::Real(x.into());
+    assert_eq!(attributes[1], ("batch_norm", vec![("eps", real(1e-3))]));
+    assert_eq!(attributes[2], ("running_average", vec![("momentum", real(0.75))]));
+}
+
+#[test]
+fn batch_norms_in_inference_mode_are_frozen() {
+    let lowered = lower("frozen_batch_norm.onnx", "batch=2").unwrap();
+    assert_eq!(inputs(&lowered.graph, InputRole::Buffer), ["norm.running_mean", "norm.running_var"]);
+    assert!(lowered.graph.outputs.iter().all(|output| output.role == OutputRole::Prediction));
+    assert_eq!(lowered.diagnostics.len(), 1);
+    assert_eq!((lowered.diagnostics[0].code, lowered.diagnostics[0].severity), ("N0130", Severity::Note));
+}
+
+#[test]
+fn batch_norms_do_not_share_averages() {
+    let problems = lower("shared_batch_norm.onnx", "batch=2").unwrap_err();
+    let names: Vec<_> = problems.iter().map(|problem| problem.message.split('`').nth(1).unwrap()).collect();
+    assert_eq!(names, ["norm.running_mean", "norm.running_var"]);
+    assert!(problems.iter().all(|problem| problem.code == "E0124"));
 }
