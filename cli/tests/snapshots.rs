@@ -68,6 +68,9 @@ fn faulty_jobs() {
     check("unbound-dimension", &fails(&gpt2(&[("batch", 2)], 2)));
     check("impossible-binding", &fails(&gpt2(&[("batch", 2), ("seq", 129)], 2)));
     check("too-many-stages", &fails(&gpt2(&[("batch", 2), ("seq", 8)], 6)));
-    check("unsupported-operators", &fails(&job("unsupported.onnx", &[("*", 4)], "mixed.toml", 1, Recompute::Fit)));
+    check(
+        "unsupported-operators",
+        &fails(&job("../frontend/onnx/unsupported.onnx", &[("*", 4)], "mixed.toml", 1, Recompute::Fit)),
+    );
     check("unknown-gpu", &fails(&job("gpt2.onnx", &[("*", 8)], "bad/unknown-gpu.toml", 2, Recompute::Fit)));
 }

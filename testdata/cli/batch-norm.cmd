@@ -1,5 +1,5 @@
 # Batch normalization in inference mode, in training mode, and with statistics that two nodes share; a residual network.
-$ trainc inspect $TESTDATA/models/frozen_batch_norm.onnx --bind batch=2
+$ trainc inspect $TESTDATA/frontend/onnx/frozen_batch_norm.onnx --bind batch=2
 exit 0
 out| frozen_batch_norm: 13 operators, 3 parameters of 80 elements, 320 B
 out|   input   x  f32[2,2,6,6]
@@ -27,7 +27,7 @@ out|   all         13     13
 err| note[N0130]: one batch normalization is in inference mode: the stored statistics are used, and stay as they are
 err|   = help: to train with the statistics of each micro-batch, export the model in training mode (`torch.onnx.export(.., dynamo=False, training=TrainingMode.TRAINING)`)
 err|
-$ trainc inspect $TESTDATA/models/batch_norm_opset13.onnx --bind batch=2
+$ trainc inspect $TESTDATA/frontend/onnx/batch_norm_opset13.onnx --bind batch=2
 exit 0
 out| batch_norm_opset13: 5 operators, 3 parameters of 80 elements, 320 B, 2 running averages
 out|   input   x  f32[2,2,6,6]
@@ -46,7 +46,7 @@ out|   conv                1      1
 out|   reduce              1      1
 out|   running_average     2      2
 out|   all                 5      5
-$ trainc inspect $TESTDATA/models/shared_batch_norm.onnx --bind batch=2
+$ trainc inspect $TESTDATA/frontend/onnx/shared_batch_norm.onnx --bind batch=2
 exit 1
 err| error[E0124]: the running average `norm.running_mean` is read or updated by more than one node
 err|   = help: give every batch normalization of the model statistics of its own, and let nothing else read them
@@ -70,6 +70,10 @@ out|   blocks 0-1  block class 0    11 each  4.62 KiB each
 out|   bridge 2                          14       14.4 KiB
 out|   blocks 2-3  block class 1    11 each  18.2 KiB each
 out|   head                               6          680 B
+out|
+out| Composite operators
+out|   form           count  of them
+out|   cross_entropy      1
 out|
 out| Operators, as read from the model and after folding and fusion
 out|   operator         read  fused

@@ -1,5 +1,5 @@
 # Operators that are not supported, and a model that has no loss of its own.
-$ trainc inspect $TESTDATA/models/unsupported.onnx --bind '*=2'
+$ trainc inspect $TESTDATA/frontend/onnx/unsupported.onnx --bind '*=2'
 exit 1
 err| error[E0120]: operator `LRN` is not supported (nodes: 2)
 err|   = note: at `/local`, `/local_1`

@@ -5,7 +5,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from common import MODELS
+from common import ROOT
 
 
 def save(name, nodes, inputs, outputs, weights, opset=17):
@@ -16,7 +16,7 @@ def save(name, nodes, inputs, outputs, weights, opset=17):
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
     onnx.checker.check_model(model, full_check=True)
-    onnx.save(model, MODELS / name)
+    onnx.save(model, ROOT / "frontend" / "onnx" / name)
 
 
 def norm(name, x, y, results=(), **attributes):

@@ -7,8 +7,11 @@ use trainc_ir::op::Creation;
 use trainc_ir::{Diagnostics, Graph, InputRole, Lowered, ModelSource, Op, OutputRole, Severity};
 
 fn model(name: &str, bindings: &str) -> OnnxModel {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../testdata/models").join(name);
-    OnnxModel::open(&path, Bindings::parse(bindings).unwrap()).unwrap()
+    let testdata = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../testdata");
+    // Exported models, or small ones made by hand.
+    let path = ["models", "frontend/onnx"].map(|folder| testdata.join(folder).join(name));
+    let path = path.iter().find(|path| path.exists()).expect("the model is there");
+    OnnxModel::open(path, Bindings::parse(bindings).unwrap()).unwrap()
 }
 
 fn lower(name: &str, bindings: &str) -> Result<Lowered, Diagnostics> {

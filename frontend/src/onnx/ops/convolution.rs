@@ -19,12 +19,11 @@ fn conv(lower: &mut Lower<'_>, call: &Call<'_>) -> Results {
     let (x, weight) = (call.input(0)?, call.input(1)?);
     let (shape, kernel, groups) = operands(lower, call)?;
     let windows = Windows::read(call, &shape[2..], kernel[2..].to_vec())?;
-    let y = if is_patch(&windows, &shape[2..]) && groups == 1 {
-        patches(lower, (x, &shape), (weight, &kernel))?
-    } else {
-        let Windows { kernel: _, strides, low, high, dilations } = windows;
-        lower.emit_one(Convolution::Conv { strides, low, high, dilations, groups }, &[x, weight])?
-    };
+    if is_patch(&windows, &shape[2..]) && groups == 1 {
+        return Ok(vec![patches(lower, (x, &shape), (weight, &kernel), bias(call))?]);
+    }
+    let Windows { kernel: _, strides, low, high, dilations } = windows;
+    let y = lower.emit_one(Convolution::Conv { strides, low, high, dilations, groups }, &[x, weight])?;
     biased(lower, call, y)
 }
 
@@ -67,10 +66,14 @@ fn operands(lower: &Lower<'_>, call: &Call<'_>) -> Result<(Vec<u64>, Vec<u64>, u
     Ok((shape, kernel, groups))
 }
 
+/// The bias of each channel, unless it is known to be zero.
+fn bias<'c>(call: &'c Call<'_>) -> Option<&'c Operand> {
+    call.optional(2).filter(|bias| bias.known().and_then(Const::uniform_f64) != Some(0.0))
+}
+
 /// Adds the bias of each channel, if there is one.
 fn biased(lower: &mut Lower<'_>, call: &Call<'_>, y: Operand) -> Results {
-    let is_zero = |bias: &&Operand| bias.known().and_then(Const::uniform_f64) == Some(0.0);
-    let Some(bias) = call.optional(2).filter(|bias| !is_zero(bias)) else { return Ok(vec![y]) };
+    let Some(bias) = bias(call) else { return Ok(vec![y]) };
     let mut shape = vec![1; lower.rank(&y) - 1];
     shape[0] = lower.ty(bias).elements();
     let bias = lower.reshape(bias, &shape)?;
@@ -90,6 +93,7 @@ fn patches(
     lower: &mut Lower<'_>,
     (x, shape): (&Operand, &[u64]),
     (weight, kernel): (&Operand, &[u64]),
+    bias: Option<&Operand>,
 ) -> Result<Operand, Fail> {
     if shape[1] != kernel[1] {
         return Err(format!("{} channels of data meet {} of the weights", shape[1], kernel[1]).into());
@@ -111,7 +115,10 @@ fn patches(
     let turned = lower.transpose(&apart, &perm)?;
     let rows = lower.reshape(&turned, &[places.iter().product(), patch])?;
     let matrix = lower.reshape(weight, &[kernel[0], patch])?;
-    let y = lower.emit_one(Contraction::MatMul { transpose_a: false, transpose_b: true }, &[&rows, &matrix])?;
+    let mut y = lower.emit_one(Contraction::MatMul { transpose_a: false, transpose_b: true }, &[&rows, &matrix])?;
+    if let Some(bias) = bias {
+        y = lower.elementwise(E::Add, &[&y, bias])?;
+    }
     places.push(kernel[0]);
     let y = lower.reshape(&y, &places)?;
     let perm: Vec<usize> = [0, n_axes + 1].into_iter().chain(1..=n_axes).collect();
