@@ -2,8 +2,10 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
-use trainc::{CompileOptions, Failure, ModelOptions, Recompute, parse_bindings};
+use trainc::{BAD_OPTION, CompileOptions, Failure, ModelOptions, Recompute, parse_bindings};
+use trainc_ir::{Diagnostic, ImportOptions};
 
 /// Compiles a model and a description of a GPU cluster into a training plan.
 #[derive(Debug, Parser)]
@@ -34,8 +36,46 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// Check a compiled plan against its model
     Verify(VerifyArgs),
+    /// Show a cluster, or turn what a scheduler says of its nodes into a description
+    #[command(subcommand)]
+    Cluster(ClusterCommand),
     /// Explain a diagnostic code
     Explain(ExplainArgs),
+}
+
+/// `cluster`
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClusterCommand {
+    /// Print groups, links and GPU types of a cluster
+    Show(ImportArgs),
+    /// Write a cluster in the form that can be edited
+    Import {
+        #[command(flatten)]
+        args: ImportArgs,
+        /// The TOML file to write; standard output if not given
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+}
+
+/// A cluster, and what its description leaves open.
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// TOML, `kubectl get nodes -o json`, `sinfo --json`, or slurm.conf with gres.conf
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Bandwidth between two nodes, in gigabits per second, which no scheduler tells
+    #[arg(long, value_name = "N")]
+    bandwidth_gbps: Option<f64>,
+    /// Latency between two nodes, in microseconds
+    #[arg(long, value_name = "N")]
+    latency_us: Option<f64>,
+    /// Type of the GPUs that the scheduler has no type for
+    #[arg(long, value_name = "TYPE")]
+    gpu: Option<String>,
+    /// Offer GPUs too that are shared by time-slicing
+    #[arg(long)]
+    shared: bool,
 }
 
 /// Options of every command.
@@ -125,7 +165,7 @@ pub(crate) enum Emit {
 pub(crate) struct CompileArgs {
     #[command(flatten)]
     model: ModelArgs,
-    /// The cluster description, a TOML file
+    /// The cluster description: TOML, or nodes of Kubernetes or Slurm
     #[arg(long, value_name = "FILE", required_unless_present_any = ["stop_after", "emit"], help_heading = "Cluster")]
     cluster: Option<PathBuf>,
     #[command(flatten)]
@@ -151,7 +191,7 @@ pub(crate) struct CompileArgs {
 pub(crate) struct EstimateArgs {
     #[command(flatten)]
     model: ModelArgs,
-    /// The cluster description, a TOML file
+    /// The cluster description: TOML, or nodes of Kubernetes or Slurm
     #[arg(long, value_name = "FILE", help_heading = "Cluster")]
     cluster: PathBuf,
     #[command(flatten)]
@@ -309,6 +349,25 @@ impl ModelArgs {
             loss: self.loss.clone(),
             optimizer: self.optimizer.clone(),
             train: self.train.clone(),
+        })
+    }
+}
+
+impl ImportArgs {
+    /// As options.
+    pub(crate) fn options(&self) -> Result<ImportOptions, Failure> {
+        let scaled = |name: &str, value: Option<f64>, range: RangeInclusive<f64>, scale: f64| match value {
+            Some(value) if !range.contains(&value) => {
+                let message = format!("--{name} must be from {} to {}, found {value}", range.start(), range.end());
+                Err(Failure::usage(Diagnostic::error(BAD_OPTION, message)))
+            }
+            value => Ok(value.map(|value| (value * scale).round() as u64)),
+        };
+        Ok(ImportOptions {
+            bandwidth_bytes_per_s: scaled("bandwidth-gbps", self.bandwidth_gbps, 0.000_01..=1_000_000.0, 1e9 / 8.0)?,
+            latency_ps: scaled("latency-us", self.latency_us, 0.0..=10_000_000.0, 1e6)?,
+            gpu: self.gpu.clone(),
+            shared: self.shared,
         })
     }
 }

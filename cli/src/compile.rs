@@ -1,6 +1,7 @@
 //! From a model and a cluster to a plan and the files that go with it.
 
-use crate::failure::{BAD_OPTION, CANNOT_READ, CANNOT_WRITE, Failure, FailureKind};
+use crate::cluster::read_cluster;
+use crate::failure::{BAD_OPTION, CANNOT_WRITE, Failure, FailureKind};
 use crate::folder::{FILES, KUBERNETES, MODEL_PATH, PLAN_JSON, PLAN_PB, SLURM, SUMMARY, model_path};
 use crate::header::header;
 use crate::infeasible;
@@ -12,7 +13,7 @@ use trainc_backend::{
     plan_to_protobuf, slurm_script, summary_to_json, write_files,
 };
 use trainc_ir::plan::{PlanError, VerifiedPlan, verify};
-use trainc_ir::{Cluster, Diagnostic, ModelSource};
+use trainc_ir::{Cluster, Diagnostic, ImportOptions, Imported, ModelSource};
 use trainc_passes::PassEvent;
 use trainc_passes::plan::partition::{Partition, RecomputePolicy, Stages};
 use trainc_passes::plan::{PlanOptions, Planned, plan_with};
@@ -55,7 +56,8 @@ pub fn compile(options: &CompileOptions) -> Result<Compiled, Failure> {
 /// As [`compile`].
 pub fn compile_with(options: &CompileOptions, observer: &mut dyn FnMut(Progress<'_>)) -> Result<Compiled, Failure> {
     let stages = stages(options.stages)?;
-    let (cluster, cluster_text) = read_cluster(&options.cluster)?;
+    let Imported { cluster, toml: cluster_text, notes: mut cluster_notes } =
+        read_cluster(std::slice::from_ref(&options.cluster), &ImportOptions::default())?;
     let prepared = prepare(&options.model, &mut |event| observer(Progress::Pass(event)))?;
     let Prepared { model, training, micro_batches, micro_batch, notes } = &prepared;
     let graph = training.graph();
@@ -77,7 +79,8 @@ pub fn compile_with(options: &CompileOptions, observer: &mut dyn FnMut(Progress<
     observer(Progress::Done("verify"));
     let mut inputs = model.files_read();
     inputs.push(options.cluster.clone());
-    Ok(Compiled { plan, partition, cluster, inputs, notes: notes.clone() })
+    cluster_notes.extend(notes.iter().cloned());
+    Ok(Compiled { plan, partition, cluster, inputs, notes: cluster_notes })
 }
 
 fn broken(error: &PlanError) -> Diagnostic {
@@ -138,14 +141,4 @@ pub fn files(
         files.push((MODEL_PATH, path));
     }
     Ok(files)
-}
-
-/// A cluster description and its text.
-pub(crate) fn read_cluster(path: &Path) -> Result<(Cluster, String), Failure> {
-    let file = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        let message = format!("cannot read the cluster description `{file}`: {error}");
-        Failure::input(Diagnostic::error(CANNOT_READ, message))
-    })?;
-    Ok((Cluster::from_toml(&file, &text)?, text))
 }

@@ -20,6 +20,7 @@
 //! ```
 
 mod check;
+mod cluster;
 mod codes;
 mod compile;
 mod depfile;
@@ -36,6 +37,7 @@ mod train;
 pub mod units;
 
 pub use check::{Checked, check, check_twin};
+pub use cluster::read_cluster;
 pub use codes::{codes, rules};
 pub use compile::{Compiled, Progress, compile, compile_with, files, write};
 pub use depfile::dep_file;

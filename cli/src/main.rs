@@ -45,6 +45,7 @@ fn run(command: &Command, output: Output) -> Result<(), Failure> {
         Command::Simulate(args) => cmd::simulate::run(args, output),
         Command::Diff(args) => cmd::diff::run(args, output),
         Command::Verify(args) => cmd::verify::run(args, output),
+        Command::Cluster(command) => cmd::cluster::run(command, output),
         Command::Explain(args) => cmd::explain::run(args, output),
     }
 }

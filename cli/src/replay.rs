@@ -1,13 +1,13 @@
 //! Replays a plan on a cluster: when everything happens, and what the length of a step comes from.
 
 use crate::check::read_plan_file;
-use crate::compile::read_cluster;
+use crate::cluster::read_cluster;
 use crate::failure::{Failure, NOT_REPLAYED, OTHER_CLUSTER};
 use crate::folder::plan_file;
 use crate::header::text_digest;
 use std::path::Path;
 use trainc_ir::plan::Plan;
-use trainc_ir::{Cluster, Diagnostic};
+use trainc_ir::{Cluster, Diagnostic, ImportOptions, Imported};
 use trainc_passes::plan::simulate::{CriticalStep, Timeline, simulate_critical};
 
 /// A plan that was replayed.
@@ -33,8 +33,7 @@ pub struct Replayed {
 pub fn replay(path: &Path, cluster: &Path) -> Result<Replayed, Failure> {
     let file = plan_file(path);
     let plan = read_plan_file(&file)?;
-    let (cluster, text) = read_cluster(cluster)?;
-    let mut notes = Vec::new();
+    let Imported { cluster, toml: text, mut notes } = read_cluster(&[cluster.to_owned()], &ImportOptions::default())?;
     if plan.header.digests.cluster != text_digest(&text) {
         let message = format!(
             "the plan was made for another description of a cluster, named `{}`: the times are those of this plan on `{}`",

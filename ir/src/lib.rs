@@ -38,8 +38,8 @@ mod visit;
 
 pub use build::{Copier, GraphBuilder};
 pub use cluster::{
-    Arch, Basis, CLUSTER_CODES, Catalogue, Cluster, Contention, GpuType, Link, LinkKind, MemoryReserve, NodeGroup,
-    NodeGroupId, PeakFlops, Slowdown, TransferKind,
+    Arch, Basis, CLUSTER_CODES, Catalogue, Cluster, ClusterFile, Contention, GpuType, ImportOptions, Imported, Link,
+    LinkKind, MemoryReserve, NodeGroup, NodeGroupId, PeakFlops, Slowdown, TransferKind,
 };
 pub use diag::{Diagnostic, Diagnostics, Label, Place, Severity};
 pub use graph::{Def, Graph, Input, InputRole, Node, NodeId, Origin, Output, OutputRole, Value, ValueId};

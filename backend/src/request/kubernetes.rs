@@ -58,6 +58,18 @@ pub fn kubernetes_manifest(request: &PlacementRequest, options: &KubernetesOptio
     Ok(out)
 }
 
+/// Label of a group that names the resource to ask for, as of a slice of a GPU.
+const RESOURCE: &str = "kubernetes/resource";
+const GPU: &str = "nvidia.com/gpu";
+
+/// Labels that tell the type of a node's GPUs: one of them in the cluster description is asked for in place of the type's.
+const PRODUCTS: [&str; 4] = [
+    "nvidia.com/gpu.product",
+    "cloud.google.com/gke-accelerator",
+    "k8s.amazonaws.com/accelerator",
+    "karpenter.k8s.aws/instance-gpu-name",
+];
+
 fn check(request: &PlacementRequest) -> Result<(), Diagnostics> {
     let mut faults = Vec::new();
     for group in &request.groups {
@@ -69,6 +81,11 @@ fn check(request: &PlacementRequest) -> Result<(), Diagnostics> {
             let label = "give `gfd_product`, or `compute_capability`, in a `[[gpu]]` table of the cluster file";
             let help = if gpu.cuda { label } else { ESTIMATE_ONLY };
             faults.push(Diagnostic::error(codes::CANNOT_SELECT, message).at(at(), "asks for it").with_help(help));
+        }
+        if let Some(resource) = group.labels.get(RESOURCE).filter(|resource| !is_label_key(resource)) {
+            let message = format!("`{RESOURCE}` of group `{}` cannot be `{}`", group.name, one_line(resource));
+            let help = "name a device resource, as `nvidia.com/mig-1g.10gb`";
+            faults.push(Diagnostic::error(codes::BAD_LABEL, message).at(at(), "asks for it").with_help(help));
         }
         for (key, value) in node_labels(group) {
             if !is_label_key(key) || !is_label_value(value) {
@@ -82,9 +99,9 @@ fn check(request: &PlacementRequest) -> Result<(), Diagnostics> {
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-/// The labels of the cluster description that are not for Slurm.
+/// The labels of the cluster description that nodes have.
 fn node_labels(group: &RequestGroup) -> impl Iterator<Item = (&str, &str)> {
-    let labels = group.labels.iter().filter(|(key, _)| !key.starts_with("slurm/"));
+    let labels = group.labels.iter().filter(|(key, _)| !key.starts_with("slurm/") && *key != RESOURCE);
     labels.map(|(key, value)| (key.as_str(), value.as_str()))
 }
 
@@ -178,7 +195,7 @@ spec:
               value: \"{port}\"
           resources:
             limits:
-              nvidia.com/gpu: {gpus}
+              {resource}: {gpus}
           volumeMounts:
             - name: shared-memory # NCCL needs more than the 64 MiB that containers get
               mountPath: /dev/shm
@@ -197,6 +214,7 @@ spec:
             world = self.request.n_ranks(),
             master = self.master,
             port = self.options.port,
+            resource = yaml_label(group.labels.get(RESOURCE).map_or(GPU, String::as_str)),
         );
         if self.options.claim.is_some() {
             out.push_str("            - name: job\n              mountPath: /job\n");
@@ -217,7 +235,9 @@ spec:
 fn selection(group: &RequestGroup) -> String {
     let gpu = &group.gpu;
     let mut labels: Vec<(&str, &str)> = node_labels(group).collect();
-    labels.extend(gpu.gfd_product.iter().map(|product| ("nvidia.com/gpu.product", product.as_str())));
+    let told = labels.iter().any(|(key, _)| PRODUCTS.contains(key));
+    let product = gpu.gfd_product.as_ref().filter(|_| !told);
+    labels.extend(product.map(|product| (PRODUCTS[0], product.as_str())));
     let mut out = String::new();
     if !labels.is_empty() {
         out.push_str("      nodeSelector:\n");
@@ -225,7 +245,7 @@ fn selection(group: &RequestGroup) -> String {
             let _ = writeln!(out, "        {}: {}", yaml_label(key), yaml_label(value));
         }
     }
-    if let (None, Some((major, minor))) = (&gpu.gfd_product, gpu.compute_capability) {
+    if let (None, false, Some((major, minor))) = (&gpu.gfd_product, told, gpu.compute_capability) {
         // `Gt` compares integers; the label counts MiB.
         let floor = (gpu.memory_bytes >> 20).saturating_sub(1);
         let _ = write!(

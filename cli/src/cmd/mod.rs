@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod cluster;
 pub(crate) mod compile;
 pub(crate) mod diff;
 pub(crate) mod estimate;

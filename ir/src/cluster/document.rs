@@ -9,6 +9,11 @@ use std::ops::{Range, RangeInclusive};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+/// Bytes that a text may have.
+const LONGEST_TEXT: usize = 4000;
+/// Faults of a file that are told one by one.
+const MOST_FAULTS: usize = 50;
+
 /// The text being read and the faults found so far.
 pub(super) struct Document<'i> {
     file: &'i str,
@@ -83,6 +88,16 @@ impl<'i> Document<'i> {
         self.faults.borrow().len()
     }
 
+    /// The candidates for a suggestion; none where this fault will not be told any more.
+    pub(super) fn suggestions<'a>(&self, all: impl Iterator<Item = &'a str>) -> impl Iterator<Item = &'a str> {
+        all.take(if self.tells_more() { usize::MAX } else { 0 })
+    }
+
+    /// Whether a further fault would be told.
+    pub(super) fn tells_more(&self) -> bool {
+        self.n_faults() < MOST_FAULTS
+    }
+
     /// Whether nothing was wrong so far.
     pub(super) fn is_clean(&self) -> bool {
         self.faults.borrow().is_empty()
@@ -95,6 +110,14 @@ impl<'i> Document<'i> {
             Some(Place::Source { start, .. }) => *start,
             Some(Place::Model { .. } | Place::Entity(_)) | None => 0,
         });
+        faults.dedup();
+        if faults.len() > MOST_FAULTS {
+            let more = faults.len() - MOST_FAULTS;
+            faults.truncate(MOST_FAULTS);
+            if let Some(last) = faults.last_mut() {
+                last.notes.push(format!("{more} more faults in this file are not shown"));
+            }
+        }
         faults
     }
 }
@@ -143,7 +166,9 @@ impl<'d, 'i> Section<'d, 'i> {
     pub(super) fn text(&self, key: &'static str) -> Option<At<&'d str>> {
         let found = self.get(key)?;
         match found.value {
-            DeValue::String(text) if !text.trim().is_empty() => Some(At { value: text.as_ref(), span: found.span }),
+            DeValue::String(text) if !text.trim().is_empty() => {
+                self.plain(key, text, &found.span).then(|| At { value: text.as_ref(), span: found.span.clone() })
+            }
             DeValue::String(_) => {
                 let message = format!("`{key}`{} is empty", self.inside());
                 self.document.fault(codes::WRONG_TYPE, message, found.span, "expected a text");
@@ -154,6 +179,18 @@ impl<'d, 'i> Section<'d, 'i> {
                 None
             }
         }
+    }
+
+    /// Whether the text can stand in a line of another format; a fault where not.
+    fn plain(&self, key: &str, text: &str, span: &Range<usize>) -> bool {
+        let plain = !text.chars().any(char::is_control) && text.len() <= LONGEST_TEXT;
+        if !plain {
+            let message =
+                format!("`{key}`{} holds a line break or another control character, or is too long", self.inside());
+            let label = format!("expected one line of at most {LONGEST_TEXT} bytes");
+            self.document.fault(codes::BAD_TEXT, message, span.clone(), label);
+        }
+        plain
     }
 
     /// `true` or `false`.
@@ -276,7 +313,11 @@ impl<'d, 'i> Section<'d, 'i> {
         for (name, value) in entries.iter() {
             match value.get_ref() {
                 DeValue::String(text) => {
-                    texts.insert(name.get_ref().to_string(), text.to_string());
+                    let shown: String = name.get_ref().chars().filter(|c| !c.is_control()).take(60).collect();
+                    let label = format!("{key}.{shown}");
+                    if self.plain(&label, name.get_ref(), &name.span()) && self.plain(&label, text, &value.span()) {
+                        texts.insert(name.get_ref().to_string(), text.to_string());
+                    }
                 }
                 other => self.wrong_type(
                     &format!("{key}.{}", name.get_ref()),

@@ -11,6 +11,7 @@ use crate::diag::Diagnostic;
 use crate::ty::DType;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 /// Picoseconds in a microsecond.
 pub(super) const PS_PER_US: f64 = 1e6;
@@ -138,13 +139,18 @@ pub(super) fn types(root: &Section<'_, '_>, catalogue: &mut Catalogue) {
         table.name_it(format!("GPU type `{}`", name.value));
         let document = table.document();
         let base = catalogue.find(name.value).cloned();
+        let model = like(&table, catalogue);
+        if let (Some(_), Some(span)) = (&base, table.has("like")) {
+            let message = format!("`{}` is a known type, and cannot be `like` another", name.value);
+            document.fault(codes::CONFLICTING_KEYS, message, span, "leave it out, or give the type a new name");
+        }
         let known = base.as_ref().map_or(name.value, |base| &base.name).to_owned();
         if !seen.insert(known.clone()) {
             let message = format!("GPU type `{known}` is described twice");
             document.fault(codes::DUPLICATE_NAME, message, name.span, "the second one");
             continue;
         }
-        if let Some(gpu) = one_type(&table, &known, base.as_deref(), &catalogue.defaults)
+        if let Some(gpu) = one_type(&table, &known, base.or(model).as_deref(), &catalogue.defaults)
             && let Err(spelling) = catalogue.put(gpu)
         {
             let message = format!("`{spelling}` of GPU type `{known}` already means another type");
@@ -152,6 +158,23 @@ pub(super) fn types(root: &Section<'_, '_>, catalogue: &mut Catalogue) {
         }
         table.finish();
     }
+}
+
+/// The type that `like` names, without the names that mean it.
+fn like(table: &Section<'_, '_>, catalogue: &Catalogue) -> Option<Arc<GpuType>> {
+    let text = table.text("like")?;
+    let Some(found) = catalogue.find(text.value) else {
+        let message = format!("unknown GPU type `{}`{}", text.value, table.inside());
+        let document = table.document();
+        let diagnostic = Diagnostic::error(codes::UNKNOWN_GPU, message).at(document.place(text.span), "not known");
+        document.push(match catalogue.nearest(text.value) {
+            Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
+            None => diagnostic.with_help("name a type of the catalogue, or leave `like` out and give all figures"),
+        });
+        return None;
+    };
+    let nameless = GpuType { aliases: Vec::new(), gfd_product: None, nvml_name: None, ..GpuType::clone(found) };
+    Some(Arc::new(nameless))
 }
 
 fn one_type(table: &Section<'_, '_>, name: &str, base: Option<&GpuType>, defaults: &Defaults) -> Option<GpuType> {
@@ -195,7 +218,7 @@ fn one_type(table: &Section<'_, '_>, name: &str, base: Option<&GpuType>, default
         ("fp32_tflops", peak.fp32.is_some()),
         ("native", native.is_some()),
     ] {
-        if !present && table.has(key).is_none() {
+        if !present && table.has(key).is_none() && table.has("like").is_none() {
             table.missing(key, "a GPU type that is not in the built-in catalogue needs this figure");
         }
     }

@@ -4,7 +4,7 @@
 //! second, FLOP per second, picoseconds, micro-dollars), so no decision depends on a rounding that differs between
 //! machines. A figure that nobody published is absent; a figure that stands in for it says so ([`Basis`]).
 //!
-//! Start at [`Cluster::from_toml`].
+//! Start at [`Cluster::from_toml`]; [`Imported::read`] also reads what schedulers say of their nodes.
 
 mod catalogue;
 mod codes;
@@ -12,6 +12,7 @@ mod contention;
 mod document;
 mod gpu;
 mod gpu_read;
+mod import;
 mod network_read;
 mod read;
 mod reserve;
@@ -25,5 +26,6 @@ pub use catalogue::Catalogue;
 pub use codes::CLUSTER_CODES;
 pub use contention::{Contention, Slowdown, TransferKind};
 pub use gpu::{Arch, Basis, GpuType, LinkKind, PeakFlops};
+pub use import::{ClusterFile, ImportOptions, Imported};
 pub use reserve::MemoryReserve;
 pub use topology::{Cluster, Link, NodeGroup, NodeGroupId};

@@ -4,7 +4,7 @@ use super::codes;
 use super::document::{At, Document, Section};
 use super::read::{self, Mention};
 use super::suggest::nearest;
-use super::topology::{Link, Network, NodeGroupId};
+use super::topology::{Link, Network, NodeGroupId, Regions};
 use crate::diag::Diagnostic;
 use crate::id::Id;
 use std::collections::BTreeMap;
@@ -14,6 +14,7 @@ pub(super) fn network(
     root: &Section<'_, '_>,
     default_latency_ps: u64,
     groups: &BTreeMap<String, NodeGroupId>,
+    mentions: &[Mention],
 ) -> Option<Network> {
     let mut network = Network::default();
     let Some(mut table) = root.table("network") else { return Some(network) };
@@ -23,9 +24,20 @@ pub(super) fn network(
     let latency_ps = read::latency_ps(&table);
     let given = latency_ps.unwrap_or(default_latency_ps);
     network.default = read::bandwidth(&table).map(|bytes_per_s| Link { bytes_per_s, latency_ps: given });
+    let names = region_names(mentions);
+    if let Some(mut between) = table.table("between_regions") {
+        between.name_it("`[network.between_regions]`".to_owned());
+        network.regions.default = pair_value(&between, network.default, given);
+        between.finish();
+    }
     for mut link in table.tables("link") {
         link.name_it("`[[network.link]]`".to_owned());
         let value = pair_value(&link, network.default, given);
+        if link.has("regions").is_some() {
+            region_link(&link, value, &names, &mut network.regions);
+            link.finish();
+            continue;
+        }
         for (pair, span) in pairs(&link, groups) {
             let (Some(value), At { value: pair, .. }) = (value, pair) else { continue };
             if network.pairs.insert(pair, value).is_some() {
@@ -39,7 +51,14 @@ pub(super) fn network(
         }
         link.finish();
     }
-    if latency_ps.is_some() && network.default.is_none() && network.pairs.is_empty() && document.n_faults() == before {
+    let regions = &mut network.regions;
+    let apart = regions.default.is_some() || !regions.pairs.is_empty();
+    if apart {
+        let number = |mention: &Mention| mention.region.as_ref().and_then(|region| names.get(region.as_str()).copied());
+        regions.of_groups = mentions.iter().map(number).collect();
+    }
+    let alone = network.default.is_none() && network.pairs.is_empty() && !apart;
+    if latency_ps.is_some() && alone && document.n_faults() == before {
         table.missing("bandwidth_gbps", "give the bandwidth between two nodes, as `bandwidth_gbps = 100`");
     }
     table.finish();
@@ -72,6 +91,62 @@ fn pair_value(table: &Section<'_, '_>, default: Option<Link>, latency_ps: u64) -
     }
 }
 
+/// The regions of the groups, each with a number.
+fn region_names(mentions: &[Mention]) -> BTreeMap<&str, u32> {
+    let mut names = BTreeMap::new();
+    for region in mentions.iter().filter_map(|mention| mention.region.as_deref()) {
+        let next = names.len() as u32;
+        names.entry(region).or_insert(next);
+    }
+    names
+}
+
+/// Reads a link between two regions, which is the same in both directions.
+fn region_link(
+    table: &Section<'_, '_>,
+    value: Option<Option<Link>>,
+    names: &BTreeMap<&str, u32>,
+    regions: &mut Regions,
+) {
+    let document = table.document();
+    if ["between", "from", "to"].iter().any(|key| table.has(key).is_some()) {
+        let message = "a network link has both `regions` and `between`, `from` or `to`".to_owned();
+        document.fault(codes::CONFLICTING_KEYS, message, table.span.clone(), "keep one of the two");
+    }
+    let Some(given) = table.texts("regions") else { return };
+    let [a, b] = given.value.as_slice() else {
+        let message = format!("`regions` names two regions, found {}", given.value.len());
+        document.fault(codes::WRONG_TYPE, message, given.span, "expected two regions");
+        return;
+    };
+    let find = |name: &At<&str>| {
+        let found = names.get(name.value).copied();
+        if found.is_none() {
+            let message = format!("a network link names the region `{}`, which no group has", name.value);
+            let diagnostic = Diagnostic::error(codes::UNKNOWN_GROUP, message);
+            let diagnostic = diagnostic.at(document.place(name.span.clone()), "no group is there");
+            document.push(match nearest(name.value, document.suggestions(names.keys().copied())) {
+                Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
+                None => diagnostic.with_help("name it as the `region` of a group does"),
+            });
+        }
+        found
+    };
+    let (Some(from), Some(to)) = (find(a), find(b)) else { return };
+    if from == to {
+        let message = format!("a network link joins the region `{}` with itself", a.value);
+        document.fault(codes::CONFLICTING_KEYS, message, given.span, "expected two different regions");
+        return;
+    }
+    let Some(value) = value else { return };
+    let twice = regions.pairs.insert((from, to), value).is_some();
+    regions.pairs.insert((to, from), value);
+    if twice {
+        let message = format!("the link between the regions `{}` and `{}` is given twice", a.value, b.value);
+        document.fault(codes::DUPLICATE_LINK, message, table.span.clone(), "the second one");
+    }
+}
+
 type Pair = (NodeGroupId, NodeGroupId);
 
 /// The ordered pairs that the table speaks of, each with its spelling for messages.
@@ -83,7 +158,7 @@ fn pairs(table: &Section<'_, '_>, groups: &BTreeMap<String, NodeGroupId>) -> Vec
             let document = table.document();
             let diagnostic = Diagnostic::error(codes::UNKNOWN_GROUP, message);
             let diagnostic = diagnostic.at(document.place(name.span.clone()), "no group of this name");
-            document.push(match nearest(name.value, groups.keys().map(String::as_str)) {
+            document.push(match nearest(name.value, document.suggestions(groups.keys().map(String::as_str))) {
                 Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
                 None => diagnostic.with_help("name it as the group's own table does"),
             });
@@ -138,7 +213,7 @@ fn pairs(table: &Section<'_, '_>, groups: &BTreeMap<String, NodeGroupId>) -> Vec
 /// Reports nodes that nothing joins, unless the file says so itself with `connected = false`.
 pub(super) fn check_connected(document: &Document<'_>, network: &Network, groups: &[Mention]) {
     for (&(from, to), link) in &network.pairs {
-        let back = network.pairs.get(&(to, from)).copied().unwrap_or(network.default);
+        let back = network.link(to, from);
         if link.is_some() && back.is_none() && !network.pairs.contains_key(&(to, from)) {
             let (a, b) = (&groups[from.index()], &groups[to.index()]);
             let message = format!("group `{}` is linked to `{}`, but `{}` not to `{}`", a.name, b.name, b.name, a.name);
@@ -162,11 +237,51 @@ pub(super) fn check_connected(document: &Document<'_>, network: &Network, groups
         let (a, b) = (root(&mut parents, from.index()), root(&mut parents, to.index()));
         parents[a.max(b)] = a.min(b);
     }
+    join_regions(network, &mut parents);
     if let Some(stranger) = (1..groups.len()).find(|&i| root(&mut parents, i) != 0) {
         let (first, other) = (&groups[0], &groups[stranger]);
         let message = format!("group `{}` cannot reach group `{}`", other.name, first.name);
         document.fault(codes::DISCONNECTED, message, other.span.clone(), "no link to it");
         document.help(CONNECT);
+    }
+}
+
+/// Joins the groups whose regions are linked, or are said not to be.
+fn join_regions(network: &Network, parents: &mut [usize]) {
+    let regions = &network.regions;
+    let mut first: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut join = |a: usize, b: usize| {
+        let (a, b) = (root(parents, a), root(parents, b));
+        parents[a.max(b)] = a.min(b);
+    };
+    for (group, region) in regions.of_groups.iter().enumerate() {
+        if let Some(region) = region {
+            first.entry(*region).or_insert(group);
+        }
+    }
+    // Each group of a region is linked to each of another: through it to the others of its own region.
+    let mut partners: BTreeMap<u32, u32> = regions.pairs.keys().copied().collect();
+    if regions.default.is_some() && first.len() > 1 {
+        let ids: Vec<u32> = first.keys().copied().collect();
+        for (i, region) in ids.iter().enumerate() {
+            partners.entry(*region).or_insert(ids[(i + 1) % ids.len()]);
+        }
+    }
+    for (group, region) in regions.of_groups.iter().enumerate() {
+        let partner = region.and_then(|region| partners.get(&region)).and_then(|partner| first.get(partner));
+        if let Some(other) = partner {
+            join(group, *other);
+        }
+    }
+    if regions.default.is_some() {
+        for other in first.values() {
+            join(first.values().next().copied().unwrap_or(*other), *other);
+        }
+    }
+    for (a, b) in regions.pairs.keys() {
+        if let (Some(a), Some(b)) = (first.get(a), first.get(b)) {
+            join(*a, *b);
+        }
     }
 }
 

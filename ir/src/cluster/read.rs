@@ -23,6 +23,7 @@ const MOST_GPUS_PER_NODE: u64 = 1024;
 pub(super) struct Mention {
     pub(super) name: String,
     pub(super) nodes: u32,
+    pub(super) region: Option<String>,
     pub(super) span: Range<usize>,
 }
 
@@ -56,7 +57,7 @@ pub(super) fn cluster(catalogue: &Catalogue, file: &str, text: &str) -> Result<C
         groups.extend(group);
         table.finish();
     }
-    let network = match network_read::network(&section, catalogue.defaults.network_latency_ps, &mentions) {
+    let network = match network_read::network(&section, catalogue.defaults.network_latency_ps, &mentions, &order) {
         Some(network) if document.is_clean() => {
             network_read::check_connected(&document, &network, &order);
             network
@@ -71,9 +72,7 @@ pub(super) fn cluster(catalogue: &Catalogue, file: &str, text: &str) -> Result<C
         let groups: Table<NodeGroupId, NodeGroup> = groups.into_iter().collect();
         Ok(Cluster { name, groups, contention, network })
     } else {
-        let mut faults = document.into_faults();
-        faults.dedup();
-        Err(faults)
+        Err(document.into_faults())
     }
 }
 
@@ -137,7 +136,7 @@ impl<'i> Reading<'_, 'i, '_> {
         if reserve.is_none() {
             let _ = table.has("reserve");
         }
-        let mention = Mention { name: name.clone(), nodes: nodes.unwrap_or(1), span };
+        let mention = Mention { name: name.clone(), nodes: nodes.unwrap_or(1), region: region.clone(), span };
         let group = (|| {
             let gpu = gpu?;
             let (link_kind, link) = link??;
@@ -171,7 +170,8 @@ impl<'i> Reading<'_, 'i, '_> {
             let diagnostic = Diagnostic::error(codes::UNKNOWN_GPU, message);
             let diagnostic = diagnostic.at(self.document.place(text.span), "not in the catalogue");
             let define = "describe it in this file with a `[[gpu]]` table";
-            self.document.push(match self.catalogue.nearest(text.value) {
+            let near = if self.document.tells_more() { self.catalogue.nearest(text.value) } else { None };
+            self.document.push(match near {
                 Some(near) => diagnostic.with_help(format!("did you mean `{near}`? otherwise {define}")),
                 None => {
                     let names: Vec<&str> = self.catalogue.types().map(|gpu| gpu.name.as_str()).collect();

@@ -6,7 +6,7 @@ use super::gpu::{GpuType, LinkKind};
 use super::read;
 use super::reserve::MemoryReserve;
 use crate::diag::Diagnostics;
-use crate::id::Table;
+use crate::id::{Id, Table};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -76,6 +76,35 @@ pub(super) struct Network {
     pub(super) default: Option<Link>,
     /// By sending and receiving group; `None` where they are cut off from each other.
     pub(super) pairs: BTreeMap<(NodeGroupId, NodeGroupId), Option<Link>>,
+    /// What joins two regions.
+    pub(super) regions: Regions,
+}
+
+/// The links between nodes of different regions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Regions {
+    /// The number of each group's region, where it has one and the file says something of links between regions.
+    pub(super) of_groups: Vec<Option<u32>>,
+    /// Between any two regions that no entry of `pairs` speaks of: `None` where they are as far apart as any two nodes,
+    /// `Some(None)` where they are cut off from each other.
+    pub(super) default: Option<Option<Link>>,
+    /// By sending and receiving region.
+    pub(super) pairs: BTreeMap<(u32, u32), Option<Link>>,
+}
+
+impl Network {
+    /// What joins a node of `from` and another node of `to`.
+    pub(super) fn link(&self, from: NodeGroupId, to: NodeGroupId) -> Option<Link> {
+        if let Some(link) = self.pairs.get(&(from, to)) {
+            return *link;
+        }
+        let region = |group: NodeGroupId| self.regions.of_groups.get(group.index()).copied().flatten();
+        let apart = match (region(from), region(to)) {
+            (Some(a), Some(b)) if a != b => self.regions.pairs.get(&(a, b)).copied().or(self.regions.default),
+            (Some(_) | None, _) => None,
+        };
+        apart.unwrap_or(self.default)
+    }
 }
 
 /// A cluster.
@@ -107,7 +136,35 @@ impl Cluster {
         if same_node && from == to {
             return Some(self.groups[from].link);
         }
-        self.network.pairs.get(&(from, to)).copied().unwrap_or(self.network.default)
+        self.network.link(from, to)
+    }
+
+    /// The link between any two nodes that nothing else is said of.
+    pub fn default_link(&self) -> Option<Link> {
+        self.network.default
+    }
+
+    /// The links that are described group by group, from one to another; `None` where they are cut off from each other.
+    pub fn listed_links(&self) -> impl Iterator<Item = (NodeGroupId, NodeGroupId, Option<Link>)> {
+        self.network.pairs.iter().map(|(&(from, to), &link)| (from, to, link))
+    }
+
+    /// What joins any two regions, where that differs from two nodes of one; `Some(None)` where nothing does.
+    pub fn link_between_regions(&self) -> Option<Option<Link>> {
+        self.network.regions.default
+    }
+
+    /// The links that are described region by region, each once.
+    pub fn region_links(&self) -> impl Iterator<Item = (&str, &str, Option<Link>)> {
+        let regions = &self.network.regions;
+        let mut names: BTreeMap<u32, &str> = BTreeMap::new();
+        for (number, group) in regions.of_groups.iter().zip(self.groups.values()) {
+            if let (Some(number), Some(region)) = (number, &group.region) {
+                names.entry(*number).or_insert(region);
+            }
+        }
+        let once = regions.pairs.iter().filter(|((a, b), _)| a < b);
+        once.filter_map(move |((a, b), link)| Some((*names.get(a)?, *names.get(b)?, *link)))
     }
 
     /// The group of that name.
