@@ -401,5 +401,34 @@ fn is_lifted_constant(name: &str, ty: &Type) -> bool {
         name.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
     };
     let is_matrix = matches!(ty.rank(), 2 | 3) && !ty.shape.contains(&1);
-    (numbered("val_") && !is_matrix) || name.contains("lifted_tensor") || name.contains("_tensor_constant")
+    // Where positions are known, tables of rotary embeddings and masks are computed ahead of time (`unsqueeze_14`).
+    let operator = name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_');
+    let is_table = ty.rank() > 2 && ty.shape.contains(&1);
+    (numbered("val_") && !is_matrix)
+        || (is_table && TABLE_OPERATORS.contains(&operator))
+        || name.contains("lifted_tensor")
+        || name.contains("_tensor_constant")
+}
+
+/// What masks and tables end with.
+const TABLE_OPERATORS: [&str; 10] =
+    ["unsqueeze", "where", "expand", "cos", "sin", "mul", "masked_fill", "slice", "full", "to_copy"];
+
+#[cfg(test)]
+mod tests {
+    use super::is_lifted_constant;
+    use trainc_ir::{DType, Type};
+
+    #[test]
+    fn tables_computed_ahead_of_time_are_no_weights() {
+        // Names and shapes of a LLaMA and a ViT that PyTorch exported for a fixed number of positions.
+        let lifted = |name: &str, shape: &[u64]| is_lifted_constant(name, &Type::new(DType::F32, shape));
+        assert!(lifted("unsqueeze_14", &[1, 1, 16, 16]));
+        assert!(lifted("where", &[2, 1, 16, 16]));
+        assert!(lifted("val_7", &[16]));
+        assert!(!lifted("val_113", &[64, 32]));
+        assert!(!lifted("m.vit.embeddings.cls_token", &[1, 1, 32]));
+        assert!(!lifted("scale", &[1, 1, 32]));
+        assert!(!lifted("mul", &[32, 32]));
+    }
 }

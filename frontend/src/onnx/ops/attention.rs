@@ -209,9 +209,7 @@ struct Tables {
 /// The tables have half the width: `[positions, width / 2]`, or one row for every position of every sample.
 fn rotary(lower: &mut Lower<'_>, call: &Call<'_>, tables: Tables) -> Results {
     let x = call.input(0)?;
-    if call.flag("interleaved", false)? {
-        return Err(Fail::form("interleaved rotary embedding"));
-    }
+    let interleaved = call.flag("interleaved", false)?;
     let is_flat = lower.rank(x) == 3;
     let heads = if is_flat {
         let head_width = 2 * lower.shape(call.input(tables.cos)?).last().copied().unwrap_or(0);
@@ -242,10 +240,25 @@ fn rotary(lower: &mut Lower<'_>, call: &Call<'_>, tables: Tables) -> Results {
         };
         let shape = lower.shape(&table);
         let lead = if shape.len() == 3 { shape[0] } else { 1 };
+        if interleaved {
+            // Each entry stands for two neighbours.
+            let table = lower.reshape(&table, &[lead, 1, positions, width / 2, 1])?;
+            let twice = lower.concat(&[&table, &table], 4)?;
+            return lower.reshape(&twice, &[lead, 1, positions, width]);
+        }
         let table = lower.reshape(&table, &[lead, 1, positions, width / 2])?;
         lower.concat(&[&table, &table], 3)
     };
     let (cos, sin) = (rows(tables.cos)?, rows(tables.sin)?);
+    if interleaved {
+        let shape = lower.shape(&cos);
+        if shape[0] != 1 {
+            return Err(Fail::form("interleaved rotary embedding with positions of each sample"));
+        }
+        let (cos, sin) = (lower.reshape(&cos, &shape[2..])?, lower.reshape(&sin, &shape[2..])?);
+        let y = lower.emit_one(Attention::Rope { interleaved }, &[&heads, &cos, &sin])?;
+        return Ok(vec![if is_flat { join_heads(lower, &y)? } else { y }]);
+    }
     let low = lower.narrow(&heads, 3, 0, width / 2)?;
     let high = lower.narrow(&heads, 3, width / 2, width)?;
     let minus = lower.elementwise(E::Neg, &[&high])?;

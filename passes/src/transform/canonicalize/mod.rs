@@ -6,12 +6,14 @@
 
 mod contraction;
 mod elementwise;
+mod merged;
 mod movement;
 mod reduction;
 
 use super::dead;
 use crate::pass::{Changed, Pass};
 use std::collections::HashMap;
+use trainc_ir::id::{Id, SideTable};
 use trainc_ir::op::{Creation, LiteralData};
 use trainc_ir::{Copier, Diagnostic, Diagnostics, Graph, GraphBuilder, Op, Type, ValueId};
 
@@ -45,13 +47,21 @@ impl Pass for Canonicalize {
 
 /// Rebuilds the graph with every rule applied to every node once.
 fn round(graph: &mut Graph) -> bool {
-    let mut rewriter =
-        Rewriter { builder: GraphBuilder::new(graph.name.clone()), known: HashMap::new(), changed: false };
+    let mut rewriter = Rewriter {
+        builder: GraphBuilder::new(graph.name.clone()),
+        known: HashMap::new(),
+        single: SideTable::new(false),
+        changed: false,
+    };
+    let users = graph.users();
+    let mut given: SideTable<ValueId, bool> = SideTable::new(false);
+    graph.outputs.iter().for_each(|output| given.set(output.value, true));
     let mut copier = Copier::new(graph);
     copier.inputs(&mut rewriter.builder);
     for (id, node) in graph.nodes.iter() {
         rewriter.builder.set_origin(graph.origins[id].clone());
         let mut inputs = copier.all(&node.inputs);
+        let first_new = rewriter.graph().nodes.len();
         let results = match rewriter.simplify(&node.op, &mut inputs) {
             Some(value) => {
                 rewriter.changed = true;
@@ -60,7 +70,12 @@ fn round(graph: &mut Graph) -> bool {
             }
             None => rewriter.add(node.op.clone(), &inputs),
         };
+        // A value that was there before has another user already.
+        let results_are_new =
+            results.iter().all(|&v| rewriter.graph().producer(v).is_some_and(|n| n.index() >= first_new));
         for (&from, &to) in node.outputs.iter().zip(&results) {
+            let is_new = results_are_new && !given[from] && users[from].len() == 1;
+            rewriter.single.set(to, is_new);
             copier.set(from, to);
         }
     }
@@ -91,6 +106,8 @@ fn is_compared(op: &Op) -> bool {
 struct Rewriter {
     builder: GraphBuilder,
     known: HashMap<(Op, Vec<ValueId>), Vec<ValueId>>,
+    /// Which values have one user only.
+    single: SideTable<ValueId, bool>,
     changed: bool,
 }
 

@@ -1,9 +1,9 @@
 //! Chains of movements.
 
-use super::Rewriter;
+use super::{Rewriter, merged};
 use crate::transform::view;
-use trainc_ir::op::{Contraction, Movement};
-use trainc_ir::{Op, ValueId};
+use trainc_ir::ValueId;
+use trainc_ir::op::Movement;
 
 pub(super) fn simplify(r: &mut Rewriter, op: &Movement, inputs: &[ValueId]) -> Option<ValueId> {
     let x = inputs[0];
@@ -47,7 +47,7 @@ fn reshape(r: &mut Rewriter, x: ValueId, shape: &[u64]) -> Option<ValueId> {
     if r.ty(x).shape == shape {
         return Some(x);
     }
-    if let Some(source) = unmerged_transpose(r, x, shape).or_else(|| unmerged_product(r, x, shape)) {
+    if let Some(source) = unmerged_transpose(r, x, shape).or_else(|| merged::unmerge(r, x, shape)) {
         return Some(source);
     }
     match view::movement(r.graph(), x)? {
@@ -71,40 +71,6 @@ fn unmerged_transpose(r: &mut Rewriter, x: ValueId, shape: &[u64]) -> Option<Val
     let mut perm: Vec<u64> = (0..rank as u64).collect();
     perm.swap(rank - 1, rank - 2);
     Some(r.one(Movement::Transpose { perm }, &[parts]))
-}
-
-/// Exporters multiply batches as `[.., s, d] -> [n, s, d] -> product -> [.., s, t]`: where an operand was merged from the
-/// same parts, the product takes its operands apart instead.
-fn unmerged_product(r: &mut Rewriter, x: ValueId, shape: &[u64]) -> Option<ValueId> {
-    let node = &r.graph().nodes[r.graph().producer(x)?];
-    let Op::Contraction(op @ Contraction::MatMul { transpose_a: _, transpose_b: _ }) = node.op.clone() else {
-        return None;
-    };
-    let (rank, operands) = (shape.len(), node.inputs.clone());
-    if rank < 4 || operands.iter().any(|&v| r.ty(v).rank() != 3) || r.ty(x).shape[1..] != shape[rank - 2..] {
-        return None;
-    }
-    let lead = &shape[..rank - 2];
-    let merged = |r: &Rewriter, value: ValueId| {
-        let source = match view::movement(r.graph(), value) {
-            Some((Movement::Transpose { perm }, source)) if perm[..] == [0, 2, 1] => source,
-            _ => value,
-        };
-        let Some((Movement::Reshape { shape: _ }, whole)) = view::movement(r.graph(), source) else { return false };
-        let (from, to) = (&r.ty(whole).shape, &r.ty(source).shape);
-        from.len() == rank && from[..rank - 2] == *lead && from[rank - 2..] == to[1..]
-    };
-    if !operands.iter().any(|&v| merged(r, v)) {
-        return None;
-    }
-    let apart: Vec<_> = operands
-        .iter()
-        .map(|&v| {
-            let shape = lead.iter().chain(&r.ty(v).shape[1..]).copied().collect();
-            r.one(Movement::Reshape { shape }, &[v])
-        })
-        .collect();
-    Some(r.one(op, &apart))
 }
 
 fn transpose(r: &mut Rewriter, x: ValueId, perm: &[u64]) -> Option<ValueId> {
