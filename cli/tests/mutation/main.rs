@@ -8,12 +8,14 @@ mod interpreter;
 #[path = "../../../ir/tests/plan_verify/mutants.rs"]
 mod mutants;
 
+mod averages;
+
 use interpreter::{Outcome, Random64, expected, run};
 use mutants::mutants;
 use std::collections::BTreeMap;
 use std::path::Path;
 use trainc_backend::{Batches, Interleaving, Job, JobOptions, RunError, Tensor};
-use trainc_ir::op::{Contraction, Elementwise, Indexing, Random, Real};
+use trainc_ir::op::{BatchNorm, Contraction, Elementwise, Indexing, Random, Real};
 use trainc_ir::plan::{BufferKind, Digests, Header, Plan, PlanInput, verify};
 use trainc_ir::{Cluster, DType, GraphBuilder, InputRole, OutputRole, TrainingGraph, Type};
 use trainc_passes::plan::partition::{RecomputePolicy, Stages};
@@ -23,8 +25,8 @@ use trainc_passes::{Lowering, PassEvent, TrainingOptions, lower_to_training};
 /// How many mutants of each plan are judged; a prime step through all of them finds them everywhere in the plan.
 const SAMPLED: usize = 1000;
 
-/// A residual language model with a head tied to the table: lookup, four times `x + dropout(relu(x w1)) w2`, cross
-/// entropy. Small, so that thousands of mutants can be run.
+/// A residual language model with a head tied to the table: lookup, four times `x + norm(dropout(relu(x w1)) w2)`, cross
+/// entropy; the norm is over the batch, with running averages. Small, so that thousands of mutants can be run.
 fn training() -> TrainingGraph {
     let mut b = GraphBuilder::new("residual");
     let ids = b.input("ids", InputRole::Data, Type::new(DType::I64, [2, 4]));
@@ -38,7 +40,18 @@ fn training() -> TrainingGraph {
         let h = b.one(Elementwise::Relu, &[h]).unwrap();
         let h = b.one(Random::Dropout { p: Real::new(0.25), site: layer }, &[h]).unwrap();
         let h = b.one(product(false), &[h, w2]).unwrap();
-        x = b.one(Elementwise::Add, &[x, h]).unwrap();
+        let channel = || Type::new(DType::F32, [4]);
+        let scale = b.input(format!("scale.{layer}"), InputRole::Parameter, channel());
+        let shift = b.input(format!("shift.{layer}"), InputRole::Parameter, channel());
+        let normal = b.add(BatchNorm::BatchNorm { eps: Real::new(1e-3) }, &[h, scale, shift]).unwrap();
+        for (name, &statistic) in ["mean", "var"].iter().zip(&normal[1..]) {
+            let name = format!("{name}.{layer}");
+            let average = b.input(name.clone(), InputRole::Buffer, channel());
+            let next = BatchNorm::RunningAverage { momentum: Real::new(0.75) };
+            let next = b.one(next, &[average, statistic]).unwrap();
+            b.output(name, OutputRole::Updated, next);
+        }
+        x = b.one(Elementwise::Add, &[x, normal[0]]).unwrap();
     }
     let logits = b.one(product(true), &[x, table]).unwrap();
     b.output("logits", OutputRole::Prediction, logits);

@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use trainc_ir::id::Id;
 use trainc_ir::op::{Creation, Elementwise, Literal, Op, Optimizer, Random};
 use trainc_ir::plan::{Action, BufferKind, BufferRef, Instr, Item, Operand, Plan, Program, frame_of};
-use trainc_ir::{Def, Graph, InputRole, TrainingGraph, Type, ValueId};
+use trainc_ir::{Def, Graph, InputRole, Output, OutputRole, TrainingGraph, Type, ValueId};
 
 type Bytes = Vec<u8>;
 
@@ -63,7 +63,7 @@ fn leaf(role: InputRole, name: &str, batch: u64, ty: &Type) -> Bytes {
     seeded(("leaf", name, batch)).bytes(ty.bytes())
 }
 
-/// What a step leaves behind, by name: weights, states, loss sum and count.
+/// What a step leaves behind, by name: weights, states, running averages, loss sum and count.
 pub(crate) type Outcome = BTreeMap<String, Bytes>;
 
 /// The outcome that the training graph asks for.
@@ -73,7 +73,9 @@ pub(crate) fn expected(training: &TrainingGraph, micro_batches: u64) -> Outcome 
         let op: Op = Creation::Constant { value: Literal::splat_i64(ty.clone(), 0) }.into();
         apply(&op, &[], std::slice::from_ref(ty), &[], (0, 0)).remove(0)
     };
-    for output in &training.step.outputs {
+    let updated = |output: &&Output| output.role == OutputRole::Updated;
+    let mut averages = Outcome::new();
+    for output in training.step.outputs.iter().filter(|output| !updated(output)) {
         let gradient = training.update.input(&output.name).map(|input| training.update.ty(input.value));
         let ty = gradient.unwrap_or_else(|| training.step.ty(output.value)).clone();
         let start = zero(&ty);
@@ -81,7 +83,14 @@ pub(crate) fn expected(training: &TrainingGraph, micro_batches: u64) -> Outcome 
     }
     for batch in 0..micro_batches {
         let step = &training.step;
-        let values = evaluate(step, batch, |name, role, ty| leaf(role, name, batch, ty));
+        let before = |name: &str, role, ty: &Type| match averages.get(name) {
+            Some(average) => average.clone(),
+            None => leaf(role, name, batch, ty),
+        };
+        let values = evaluate(step, batch, before);
+        for output in step.outputs.iter().filter(updated) {
+            averages.insert(output.name.clone(), values[output.value.index()].clone());
+        }
         for (value, ty, sum) in sums.values_mut() {
             let types = [ty.clone(), step.ty(*value).clone()];
             let operands = [sum.clone(), values[value.index()].clone()];
@@ -96,7 +105,7 @@ pub(crate) fn expected(training: &TrainingGraph, micro_batches: u64) -> Outcome 
     let updated =
         training.update.outputs.iter().map(|output| (output.name.clone(), values[output.value.index()].clone()));
     let losses = ["loss_sum", "loss_count"].map(|name| (name.to_owned(), sums[name].2.clone()));
-    updated.chain(losses).collect()
+    updated.chain(losses).chain(averages).collect()
 }
 
 fn evaluate(graph: &Graph, batch: u64, leaf: impl Fn(&str, InputRole, &Type) -> Bytes) -> Vec<Bytes> {
