@@ -5,7 +5,7 @@ use std::fmt::Write;
 use trainc::units::{bytes, count, percent, rounded, time};
 use trainc::{CompileOptions, Compiled, join_units};
 use trainc_ir::Cluster;
-use trainc_ir::plan::{Plan, Rank, RankPrediction};
+use trainc_ir::plan::{Access, Action, Holder, Instr, Item, Plan, PlanParameter, Rank, RankPrediction};
 use trainc_passes::plan::partition::{Lost, Partition, RunnerUp};
 
 /// Plans that were not chosen, as many as are told of.
@@ -22,12 +22,36 @@ pub(crate) fn report(compiled: &Compiled, options: &CompileOptions) -> String {
     sections.join("\n")
 }
 
+/// Whether the forward updates the buffer: it holds a running average.
+fn is_average(plan: &Plan, parameter: &PlanParameter) -> bool {
+    let updates = |instr: &Instr, holder: &Holder| match &instr.action {
+        Action::Call { segment, args, frames: _, micro_batch: _, site: _ } => {
+            let formals = plan.segments[*segment].formals.iter().zip(args);
+            formals.into_iter().any(|(formal, arg)| arg.buffer == holder.buffer && formal.access != Access::Read)
+        }
+        Action::Load { .. } | Action::Send { .. } | Action::Recv { .. } | Action::AllReduce { .. } => false,
+        Action::Broadcast { .. } | Action::Group(_) => false,
+    };
+    parameter.holders.iter().any(|holder| {
+        let instrs = plan.programs[holder.program].body.iter().flat_map(|item| match item {
+            Item::Once(instr) => std::slice::from_ref(instr),
+            Item::Loop { trips: _, body } => body,
+        });
+        instrs.into_iter().any(|instr| updates(instr, holder))
+    })
+}
+
 /// What was compiled, in two lines or three.
 fn head(plan: &Plan) -> String {
     let gpus: Vec<String> = plan.groups.values().map(|group| format!("{} x {}", group.count, group.gpu)).collect();
     let trained: u64 = plan.parameters.iter().filter(|p| p.trained).map(|p| p.ty.elements()).sum();
-    let frozen: u64 = plan.parameters.iter().filter(|p| !p.trained).map(|p| p.ty.elements()).sum();
-    let frozen = if frozen > 0 { format!(" and {} frozen", rounded(frozen)) } else { String::new() };
+    let (averages, frozen): (Vec<_>, Vec<_>) =
+        plan.parameters.iter().filter(|p| !p.trained).partition(|p| is_average(plan, p));
+    let others = |which: &[&PlanParameter], what: &str| match which.iter().map(|p| p.ty.elements()).sum() {
+        0 => String::new(),
+        n => format!(", {} {what}", rounded(n)),
+    };
+    let others = others(&frozen, "frozen") + &others(&averages, "in running averages");
     let blocks: Vec<String> = plan
         .prediction
         .blocks
@@ -43,7 +67,7 @@ fn head(plan: &Plan) -> String {
         format!(" = {} {}", count(prediction.tokens), if prediction.tokens == 1 { "token" } else { "tokens" })
     };
     format!(
-        "{} on {}: {}\n  {} trained parameters{frozen}; {blocks}\n  a step: {} x {}{tokens}\n",
+        "{} on {}: {}\n  {} trained parameters{others}; {blocks}\n  a step: {} x {}{tokens}\n",
         plan.header.model,
         plan.header.cluster,
         gpus.join(", "),

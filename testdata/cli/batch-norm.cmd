@@ -88,3 +88,25 @@ out|   relu               11     11
 out|   reshape             1      1
 out|   running_average    24     24
 out|   all                70     70
+$ trainc compile $TESTDATA/models/resnet.onnx --cluster $TESTDATA/clusters/mixed.toml --bind batch=2 --micro-batches 2 --pp 2 --recompute full -o out
+exit 0
+out| resnet on mixed: 1 x A100-SXM-80GB, 1 x T4
+out|   16.8 k trained parameters, 304 in running averages; blocks: 2 of 11 operators, 2 of 11 operators
+out|   a step: 2 micro-batches x 2 samples
+out|
+out| Placement
+out|   rank  GPU            group  stage  holds                         arena    device  capacity           headroom
+out|      0  A100-SXM-80GB  a100       0  stem, blocks 0-1, bridge 2  323 KiB  2.52 GiB  79.3 GiB  76.8 GiB (96.8 %)
+out|      1  T4             t4         1  blocks 2-3, head            179 KiB  2.52 GiB  14.3 GiB  11.8 GiB (82.4 %)
+out|
+out| Memory of each rank
+out|   rank  parameters  gradients  optimizer     saved  transient  communication  workspace  context
+out|      0    29.0 KiB   28.3 KiB   56.6 KiB   205 KiB   4.69 KiB       1.59 GiB   8.12 MiB  943 MiB
+out|      1    37.7 KiB   37.2 KiB   74.3 KiB  18.3 KiB   11.7 KiB       1.59 GiB   8.12 MiB  943 MiB
+out|
+out| Prediction (modelled from the catalogue's figures, not measured)
+out|   step 981 us, 4.08 k samples/s, bubble 31.6 %
+out|   recomputed: 2 blocks of rank 0, 2 blocks of rank 1
+out|   recompute time 145 us: 0.00 ns hidden, 145 us exposed
+out|
+out| wrote plan.json, plan.pb, kubernetes.yaml, slurm.sh, summary.json, model.path to out

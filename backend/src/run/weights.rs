@@ -1,7 +1,7 @@
 //! Weights of a run: the model's own where a loader has them, else a seeded initialization.
 //!
 //! The initialization depends on the seed, on the parameter's position in the plan and on its shape alone:
-//! a parameter whose name ends in `bias` or `beta` is zero; another one of rank 1 (the weight of a normalization) is one;
+//! a parameter whose name ends in `bias`, `beta` or `mean` (a running average) is zero; another one of rank 1 (the weight of a normalization) is one;
 //! everything else is normal with deviation 0.02, as in GPT-2. Tables that are not trained have no such default.
 
 use super::error::RunError;
@@ -35,7 +35,7 @@ pub(super) fn initial(
         )));
     }
     let mut wide = vec![0.0f32; ty.elements() as usize];
-    if name.ends_with("bias") || name.ends_with("beta") {
+    if ["bias", "beta", "mean"].iter().any(|end| name.ends_with(end)) {
     } else if ty.rank() <= 1 {
         wide.fill(1.0);
     } else {
@@ -64,6 +64,7 @@ mod tests {
     fn defaults_follow_name_and_rank() {
         assert_eq!(values("h.0.mlp.bias", &[3]), [0.0; 3]);
         assert_eq!(values("ln_f.weight", &[3]), [1.0; 3]);
+        assert_eq!((values("bn.running_mean", &[2]), values("bn.running_var", &[2])), (vec![0.0; 2], vec![1.0; 2]));
         let w = values("wte.weight", &[50, 40]);
         let deviation = (w.iter().map(|x| x * x).sum::<f64>() / 2000.0).sqrt();
         assert!((deviation / 0.02 - 1.0).abs() < 0.05, "{deviation}");

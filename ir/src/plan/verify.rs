@@ -29,10 +29,11 @@
 //! - P20: a result shares bytes with an operand only where the operator allows it, and then exactly.
 //! - P21: what is read was written before, under the same name (slot of a buffer, or local), and is still whole.
 //! - P22: every kernel computes a value of the training graph.
-//! - P23: after the step every parameter and state holds its update.
+//! - P23: after the step every parameter, state and updated buffer holds its update.
 //! - P24: after the step the outputs hold the loss sum and count.
 //!
-//! The terms that P22 to P24 compare with come from the training graph: `step` evaluated on each micro-batch; each
+//! The terms that P22 to P24 compare with come from the training graph: `step` evaluated on each micro-batch, the buffers that
+//! it updates going from one to the next; each
 //! contribution and loss summed by `accumulate` from a zero constant, in ascending micro-batch order; `update` on those
 //! sums, its `count` being the accumulated loss count. An all-reduce is the `add` of its members in their order.
 

@@ -42,7 +42,7 @@ rules! {
     InPlace = 20, "a result shares bytes with an operand only where the operator allows it, and then exactly";
     Reads = 21, "what is read was written before, under the same name, and is still whole";
     Computation = 22, "every kernel computes a value of the training graph";
-    Updates = 23, "after the step every parameter and state holds its update";
+    Updates = 23, "after the step every parameter, state and updated buffer holds its update";
     Losses = 24, "after the step the outputs hold the loss sum and count";
 }
 
