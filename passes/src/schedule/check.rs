@@ -29,6 +29,12 @@ impl Schedule {
     /// # Errors
     /// The first violation.
     pub fn check_executable(&self) -> Result<(), ScheduleError> {
+        self.check_complete()?;
+        self.run()
+    }
+
+    /// Each piece of work is done exactly once, on its stage's rank.
+    pub(super) fn check_complete(&self) -> Result<(), ScheduleError> {
         let (n_stages, n_ranks) = (self.n_stages(), self.ranks.len());
         for (stage, &rank) in self.rank_of.iter().enumerate() {
             if rank >= n_ranks {
@@ -67,11 +73,11 @@ impl Schedule {
                 }
             }
         }
-        self.run()
+        Ok(())
     }
 
     /// Runs all ranks as far as they come.
-    fn run(&self) -> Result<(), ScheduleError> {
+    pub(super) fn run(&self) -> Result<(), ScheduleError> {
         let mut done = vec![0u8; self.n_stages() * self.micro_batches as usize];
         let mut next = vec![0usize; self.ranks.len()];
         let mut ready: Vec<usize> = (0..self.ranks.len()).collect();

@@ -43,7 +43,6 @@ impl Tails {
             down[stage] = match flow.hand_over.get(stage) {
                 Some(hand_over) => {
                     let next = hand_over.forward_ps.saturating_add(flow.cost(stage + 1).forward_ps);
-                    // The way down and up again is never shorter than that back from here at once.
                     next.saturating_add(down[stage + 1])
                 }
                 None => least(stage).saturating_add(flow.cost(stage).recompute_ps).saturating_add(up[stage]),
@@ -67,18 +66,28 @@ impl Tails {
     /// No order that begins like this one is done before.
     pub(super) fn bound(&self, flow: &Flow) -> u64 {
         let heads = Heads::new(flow);
-        let mut bound = flow.free.iter().copied().max().unwrap_or(0);
-        for groups in &self.groups {
-            let (mut head, mut time) = (u64::MAX, 0u64);
-            for group in groups {
-                let (number, each) = left(flow, group);
-                if number == 0 {
-                    continue;
-                }
-                head = head.min(heads.of(group));
-                time = time.saturating_add(number.saturating_mul(each));
-                bound = bound.max(head.saturating_add(time).saturating_add(group.tail));
+        let busy = flow.free.iter().copied().max().unwrap_or(0);
+        self.groups.iter().map(|groups| Self::bound_of(flow, &heads, groups)).fold(busy, u64::max)
+    }
+
+    /// How late all ranks are together, for orders with equal bounds: the sum of what each rank alone makes of the bound.
+    pub(super) fn lateness(&self, flow: &Flow) -> u64 {
+        let heads = Heads::new(flow);
+        let of_rank = |groups: &Vec<Group>| Self::bound_of(flow, &heads, groups);
+        self.groups.iter().map(of_rank).fold(0, u64::saturating_add)
+    }
+
+    /// The bound that the works of one rank give.
+    fn bound_of(flow: &Flow, heads: &Heads, groups: &[Group]) -> u64 {
+        let (mut head, mut time, mut bound) = (u64::MAX, 0u64, 0u64);
+        for group in groups {
+            let (number, each) = left(flow, group);
+            if number == 0 {
+                continue;
             }
+            head = head.min(heads.of(group));
+            time = time.saturating_add(number.saturating_mul(each));
+            bound = bound.max(head.saturating_add(time).saturating_add(group.tail));
         }
         bound
     }

@@ -106,7 +106,7 @@ fn priority(rule: Rule, next: &Next) -> (u64, u64, Reverse<usize>, u64) {
 }
 
 /// Whether the oldest micro-batch of the rank can still come to its end after the work, whatever else is kept.
-fn leaves_room(flow: &Flow, rank: usize, work: Work) -> bool {
+pub(super) fn leaves_room(flow: &Flow, rank: usize, work: Work) -> bool {
     if !flow.grows(work) {
         return true;
     }

@@ -1,13 +1,15 @@
 //! Search for the order of work that makes a step shortest, for stages, links and memory that differ.
 //!
 //! It starts from every fixed schedule that the placement of stages has and that fits the memory, so the result is never
-//! worse. Then rules build orders greedily (`list`), a branch and bound looks for all that can be better (`exact`), and where
-//! it does not come to an end, neighbouring works are exchanged as long as that helps (`local`). A bound from below (`bound`)
+//! worse. Then rules build orders greedily (`list`), many orders are built side by side (`beam`), a branch and bound looks for
+//! all that can be better (`exact`), and where it does not come to an end, neighbouring works are exchanged as long as that
+//! helps (`local`). A bound from below (`bound`)
 //! says how much better any order could be.
 //!
 //! Without loss, all searched orders run the forwards of a stage in ascending order of micro-batches: they are alike, and
 //! backwards have to. Everything is counted in steps, so that results do not depend on the machine.
 
+mod beam;
 mod bound;
 mod exact;
 mod fixed;
@@ -86,6 +88,8 @@ pub enum FoundBy {
     OneByOne,
     /// A greedy rule.
     List,
+    /// Many orders side by side.
+    Beam,
     /// Branch and bound.
     Exact,
     /// Exchanges of neighbours.
@@ -120,6 +124,9 @@ pub fn search(problem: &Unequal, options: &SearchOptions) -> Result<Found, Sched
     let mut steps = options.steps;
     if best.makespan_ps > lower_bound_ps {
         list::improve(problem, &mut best, &mut steps, lower_bound_ps);
+    }
+    if best.makespan_ps > lower_bound_ps {
+        beam::improve(problem, &mut best, &mut steps);
     }
     if best.makespan_ps > lower_bound_ps && exact::improve(problem, &mut best, &mut steps) {
         lower_bound_ps = best.makespan_ps;

@@ -1,6 +1,5 @@
 //! What follows from a rank's order alone: what it keeps, sends, gathers and reduces.
 
-use super::traffic::{Reduce, Resident, Run, gradient_runs, weight_runs};
 use super::{Costs, RankTiming, StageTiming};
 use crate::schedule::{Ratio, Schedule, Work, WorkKind};
 
@@ -62,17 +61,44 @@ fn peak(works: &[Work], costs: &Costs) -> (u64, u64) {
     (most_pairs, most_bytes)
 }
 
+/// How often each stage's works are done, and begun anew.
+struct Turns {
+    each: Vec<u64>,
+    turns: Vec<u64>,
+    last: Option<usize>,
+}
+
+impl Turns {
+    fn new(n_stages: usize) -> Self {
+        Self { each: vec![0; n_stages], turns: vec![0; n_stages], last: None }
+    }
+
+    fn add(&mut self, stage: usize) {
+        self.each[stage] += 1;
+        if self.last != Some(stage) {
+            self.last = Some(stage);
+            self.turns[stage] += 1;
+        }
+    }
+}
+
 /// The stages of a rank in the order in which they finish.
 fn stages(works: &[Work], costs: &Costs, n_stages: usize, n_local: usize) -> Vec<StageTiming> {
-    let per_stage = |runs: &[Run]| {
-        let mut number = vec![0u64; n_stages];
-        runs.iter().for_each(|run| number[run.stage] += 1);
-        number
-    };
-    let each_use = per_stage(&weight_runs(works, Resident::EachUse));
-    let one = per_stage(&weight_runs(works, Resident::One));
-    let two = per_stage(&weight_runs(works, Resident::ForwardAndBackward));
-    let reduces = per_stage(&gradient_runs(works, Reduce::EachTurn));
+    // Weight gradients need no weights.
+    let [mut uses, mut forwards, mut backwards, mut sums] = [(); 4].map(|()| Turns::new(n_stages));
+    for work in works {
+        match work.kind {
+            WorkKind::Forward => forwards.add(work.stage),
+            WorkKind::Backward | WorkKind::InputGrad => backwards.add(work.stage),
+            WorkKind::WeightGrad => {}
+        }
+        if work.kind != WorkKind::WeightGrad {
+            uses.add(work.stage);
+        }
+        if matches!(work.kind, WorkKind::Backward | WorkKind::WeightGrad) {
+            sums.add(work.stage);
+        }
+    }
     let mut finished: Vec<StageTiming> = Vec::with_capacity(n_local);
     let mut slack_ps = 0u64;
     for work in works.iter().rev() {
@@ -81,10 +107,10 @@ fn stages(works: &[Work], costs: &Costs, n_stages: usize, n_local: usize) -> Vec
         if ends && finished.iter().all(|later| later.stage != stage) {
             finished.push(StageTiming {
                 stage,
-                gathers_each_use: each_use[stage],
-                gathers_one: one[stage],
-                gathers_two: two[stage],
-                reduces: reduces[stage],
+                gathers_each_use: uses.each[stage],
+                gathers_one: uses.turns[stage],
+                gathers_two: forwards.turns[stage] + backwards.turns[stage],
+                reduces: sums.turns[stage],
                 slack_ps,
             });
         }

@@ -176,9 +176,11 @@ pub struct StageTiming {
 /// # Errors
 /// If the schedule cannot be executed, or numbers are missing. Gradients may come in any order.
 pub fn simulate(schedule: &Schedule, costs: &Costs) -> Result<Timing, ScheduleError> {
-    schedule.check_executable()?;
+    schedule.check_complete()?;
     costs.check(schedule.n_stages())?;
-    let ends = clock::run(schedule, costs).expect("no ranks wait for each other for ever");
+    let Some(ends) = clock::run(schedule, costs) else {
+        return Err(schedule.run().expect_err("where the clock stops, ranks wait for each other for ever"));
+    };
     let makespan_ps = ends.iter().map(|end| end.compute.max(end.traffic)).max().unwrap_or(0);
     let rank = |(rank, end): (usize, &clock::End)| counts::count(schedule, costs, rank, end.compute, makespan_ps);
     Ok(Timing { makespan_ps, ranks: ends.iter().enumerate().map(rank).collect() })

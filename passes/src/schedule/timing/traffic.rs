@@ -44,17 +44,17 @@ pub struct Traffic {
 
 /// Consecutive works of a rank on one stage that share a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Run {
-    pub(super) stage: usize,
+struct Run {
+    stage: usize,
     /// Which of the buffers it takes turns in.
-    pub(super) lane: usize,
+    lane: usize,
     /// Places of its first and last work in the rank's order.
-    pub(super) first: usize,
-    pub(super) last: usize,
+    first: usize,
+    last: usize,
 }
 
 /// The runs of a rank over gathered weights, by their first work. Weight gradients need no weights.
-pub(super) fn weight_runs(works: &[Work], resident: Resident) -> Vec<Run> {
+fn weight_runs(works: &[Work], resident: Resident) -> Vec<Run> {
     let uses = works.iter().enumerate().filter(|(_, work)| work.kind != WorkKind::WeightGrad);
     let lane = |work: &Work| match resident {
         Resident::EachUse | Resident::One => 0,
@@ -65,7 +65,7 @@ pub(super) fn weight_runs(works: &[Work], resident: Resident) -> Vec<Run> {
 }
 
 /// The runs of a rank over gradient buffers, by their first work.
-pub(super) fn gradient_runs(works: &[Work], reduce: Reduce) -> Vec<Run> {
+fn gradient_runs(works: &[Work], reduce: Reduce) -> Vec<Run> {
     let gradients =
         works.iter().enumerate().filter(|(_, work)| matches!(work.kind, WorkKind::Backward | WorkKind::WeightGrad));
     let lane = |work: &Work| if reduce == Reduce::Once { work.stage } else { 0 };
