@@ -2,7 +2,26 @@
 
 use crate::failure::{CANNOT_READ, Failure};
 use std::path::{Path, PathBuf};
-use trainc_ir::{ClusterFile, Diagnostic, ImportOptions, Imported};
+use trainc_ir::plan::Plan;
+use trainc_ir::{Cluster, ClusterFile, Diagnostic, Diagnostics, ImportOptions, Imported};
+use trainc_passes::plan::shortlist;
+
+/// Groups of equal nodes.
+const EQUAL_GROUPS: &str = "N0606";
+/// More unlike groups than a search can look at.
+const MANY_GROUPS: &str = "N0607";
+/// GPUs that no program can be emitted for.
+const ESTIMATED_ONLY: &str = "N0608";
+
+/// Every code of this module with its meaning in one line, in order.
+pub(crate) const PLANNED_CLUSTER_CODES: [(&str, &str); 3] = [
+    (EQUAL_GROUPS, "groups of equal nodes are planned with as one group, which has the name of the first of them"),
+    (
+        MANY_GROUPS,
+        "of very many unlike groups only the most promising are planned with: fast types and large nodes first",
+    ),
+    (ESTIMATED_ONLY, "the plan is on GPUs that trainc can estimate, but emits no programs for"),
+];
 
 /// Bytes of files that are read at all; the reader has narrower limits.
 const MOST_BYTES: u64 = 1 << 31;
@@ -31,4 +50,41 @@ fn bytes(file: &Path) -> Result<Vec<u8>, Failure> {
         return Err(failed(&format_args!("it has {size} bytes, expected at most {MOST_BYTES}")));
     }
     std::fs::read(file).map_err(|error| failed(&error))
+}
+
+/// The groups that a plan is searched on: equal ones as one, and the most promising of very many. Says what that leaves out.
+pub(crate) fn shortened(cluster: &Cluster, notes: &mut Diagnostics) -> Cluster {
+    let merged = cluster.merged();
+    let (before, after) = (cluster.groups.len(), merged.groups.len());
+    if after < before {
+        let message = format!("{before} groups are planned with as {after}: those of equal nodes as one");
+        let help = "give groups labels, regions or links to tell them apart";
+        notes.push(Diagnostic::note(EQUAL_GROUPS, message).with_help(help));
+    }
+    let chosen = shortlist(&merged);
+    if chosen.len() == after {
+        return merged;
+    }
+    let names: Vec<String> = chosen.iter().map(|&id| format!("`{}`", merged.groups[id].name)).collect();
+    let message = format!("of {after} unlike groups the {} most promising are planned with", names.len());
+    let help = "describe a cluster of fewer groups to choose them yourself";
+    notes.push(Diagnostic::note(MANY_GROUPS, message).with_note(names.join(", ")).with_help(help));
+    merged.only(&chosen)
+}
+
+/// Names the GPU types of a plan that no program can be emitted for.
+pub(crate) fn estimated_only(cluster: &Cluster, plan: &Plan) -> Vec<Diagnostic> {
+    let mut types: Vec<&str> = Vec::new();
+    for group in plan.groups.values() {
+        let known = cluster.group(&group.name).map(|id| &cluster.groups[id].gpu);
+        if known.is_some_and(|gpu| !gpu.cuda) && !types.contains(&group.gpu.as_str()) {
+            types.push(&group.gpu);
+        }
+    }
+    let note = |gpu: &&str| {
+        let message =
+            format!("`{gpu}` is estimated only: trainc emits no programs for it, and `compile` leaves it out");
+        Diagnostic::note(ESTIMATED_ONLY, message)
+    };
+    types.iter().map(note).collect()
 }

@@ -1,5 +1,6 @@
 //! Every code that a diagnostic of trainc can have, with its meaning.
 
+use crate::cluster::PLANNED_CLUSTER_CODES;
 use crate::failure::COMMAND_CODES;
 use crate::infeasible::PLAN_CODES;
 use std::collections::BTreeMap;
@@ -20,7 +21,7 @@ pub fn codes() -> Vec<(&'static str, &'static str)> {
     ];
     let onnx = ONNX_CODES.iter().map(|info| (info.code, info.meaning));
     let crates = [&CLUSTER_CODES[..], &TEXT_CODES[..], &TRANSFORM_CODES[..], &EMIT_CODES[..], &REQUEST_CODES[..]];
-    let here = [&PLAN_CODES[..], &COMMAND_CODES[..], &own[..]];
+    let here = [&PLAN_CODES[..], &PLANNED_CLUSTER_CODES[..], &COMMAND_CODES[..], &own[..]];
     for (code, meaning) in onnx.chain(crates.into_iter().chain(here).flatten().copied()) {
         all.insert((&code[1..], code), meaning);
     }

@@ -1,6 +1,6 @@
 //! From a model and a cluster to a plan and the files that go with it.
 
-use crate::cluster::read_cluster;
+use crate::cluster::{estimated_only, read_cluster, shortened};
 use crate::failure::{BAD_OPTION, CANNOT_WRITE, Failure, FailureKind};
 use crate::folder::{FILES, KUBERNETES, MODEL_PATH, PLAN_JSON, PLAN_PB, SLURM, SUMMARY, model_path};
 use crate::header::header;
@@ -33,6 +33,15 @@ pub struct Compiled {
     pub notes: Vec<Diagnostic>,
 }
 
+/// What a plan is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// To be run.
+    Programs,
+    /// To be looked at.
+    Estimate,
+}
+
 /// What is told of a compilation while it goes on.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress<'a> {
@@ -55,9 +64,27 @@ pub fn compile(options: &CompileOptions) -> Result<Compiled, Failure> {
 /// # Errors
 /// As [`compile`].
 pub fn compile_with(options: &CompileOptions, observer: &mut dyn FnMut(Progress<'_>)) -> Result<Compiled, Failure> {
+    compile_for(Purpose::Programs, options, observer)
+}
+
+/// Plans a model for its estimate: on GPUs too that no program can be emitted for. Such a plan cannot be written.
+///
+/// # Errors
+/// As [`compile`].
+pub fn estimate(options: &CompileOptions) -> Result<Compiled, Failure> {
+    compile_for(Purpose::Estimate, options, &mut |_| {})
+}
+
+fn compile_for(
+    purpose: Purpose,
+    options: &CompileOptions,
+    observer: &mut dyn FnMut(Progress<'_>),
+) -> Result<Compiled, Failure> {
     let stages = stages(options.stages)?;
     let Imported { cluster, toml: cluster_text, notes: mut cluster_notes } =
         read_cluster(std::slice::from_ref(&options.cluster), &ImportOptions::default())?;
+    let given = shortened(&cluster, &mut cluster_notes);
+    let cluster = if purpose == Purpose::Estimate { given.for_estimates() } else { given.clone() };
     let prepared = prepare(&options.model, &mut |event| observer(Progress::Pass(event)))?;
     let Prepared { model, training, micro_batches, micro_batch, notes } = &prepared;
     let graph = training.graph();
@@ -72,15 +99,20 @@ pub fn compile_with(options: &CompileOptions, observer: &mut dyn FnMut(Progress<
         },
     };
     let mut done = |step| observer(Progress::Done(step));
-    let Planned { plan, partition, units: _ } = plan_with(graph, &cluster, &plan_options, &header, &mut done)
-        .map_err(|why| infeasible::failure(&why, &cluster, &prepared, options, &plan_options))?;
+    let Planned { plan, partition, units: _ } =
+        plan_with(graph, &cluster, &plan_options, &header, &mut done).map_err(|why| {
+            let mut failure = infeasible::failure(&why, &cluster, &prepared, options, &plan_options);
+            failure.diagnostics.append(&mut cluster_notes);
+            failure
+        })?;
     let plan = verify(&plan, graph)
         .map_err(|errors| Failure { kind: FailureKind::Internal, diagnostics: errors.iter().map(broken).collect() })?;
     observer(Progress::Done("verify"));
     let mut inputs = model.files_read();
     inputs.push(options.cluster.clone());
     cluster_notes.extend(notes.iter().cloned());
-    Ok(Compiled { plan, partition, cluster, inputs, notes: cluster_notes })
+    cluster_notes.extend(estimated_only(&given, plan.plan()));
+    Ok(Compiled { plan, partition, cluster: given, inputs, notes: cluster_notes })
 }
 
 fn broken(error: &PlanError) -> Diagnostic {

@@ -71,7 +71,9 @@ fn reason(reason: &Reason, cluster: &Cluster, names: &[String]) -> Diagnostic {
             let note = |(id, why): &(trainc_ir::NodeGroupId, String)| {
                 format!("group `{}` of {}: {why}", cluster.groups[*id].name, cluster.groups[*id].gpu.name)
             };
-            groups.iter().map(note).fold(Diagnostic::error(NO_USABLE_GPU, message), Diagnostic::with_note)
+            let told = groups.iter().map(note).fold(Diagnostic::error(NO_USABLE_GPU, message), Diagnostic::with_note);
+            let only_estimated = groups.iter().any(|(id, _)| !cluster.groups[*id].gpu.cuda);
+            if only_estimated { told.with_help("`trainc estimate` plans on GPUs without CUDA too") } else { told }
         }
         Reason::TooFewUnits { asked, units } => {
             let message = format!("expected at most {units} stages, one for each unit of the model, found {asked}");

@@ -39,7 +39,7 @@ pub mod units;
 pub use check::{Checked, check, check_twin};
 pub use cluster::read_cluster;
 pub use codes::{codes, rules};
-pub use compile::{Compiled, Progress, compile, compile_with, files, write};
+pub use compile::{Compiled, Progress, compile, compile_with, estimate, files, write};
 pub use depfile::dep_file;
 pub use diff::{Condition, Difference, Facts, Metric, PlanDiff, diff};
 pub use failure::{

@@ -92,6 +92,28 @@ fn position(text: &str, offset: usize) -> Position<'_> {
     Position { line, column, text: text[start..end].trim_end_matches('\r'), start }
 }
 
+/// Characters of a line that are shown; files for machines can have all in one line.
+const LONGEST_LINE: usize = 160;
+
+/// The part of a line around a column, and the column in it.
+fn window(text: &str, column: usize) -> (String, usize) {
+    // No line is walked to its end only to see that it is short.
+    if text.chars().nth(LONGEST_LINE).is_none() {
+        return (text.to_owned(), column);
+    }
+    let skipped = column.saturating_sub(LONGEST_LINE / 2);
+    let mut part: String = text.chars().skip(skipped).take(LONGEST_LINE).collect();
+    let mut column = column - skipped;
+    if text.chars().nth(skipped + LONGEST_LINE).is_some() {
+        part.push_str("...");
+    }
+    if skipped > 0 {
+        part.insert_str(0, "...");
+        column += 3;
+    }
+    (part, column)
+}
+
 fn push_label(out: &mut String, label: &Label, text: Option<&str>, style: Style, margin: &str) {
     let arrow = style.paint(FRAME, "-->");
     match (&label.place, text) {
@@ -101,10 +123,12 @@ fn push_label(out: &mut String, label: &Label, text: Option<&str>, style: Style,
             let bar = style.paint(FRAME, "|");
             line(out, &format!("{margin} {bar}"));
             let number = style.paint(FRAME, &format!("{:>width$} |", at.line, width = margin.len()));
-            line(out, &format!("{number} {}", at.text.replace('\t', " ")));
-            let before = " ".repeat(at.column - 1);
+            let (shown, column) = window(at.text, at.column - 1);
+            line(out, &format!("{number} {}", shown.replace('\t', " ")));
+            let before = " ".repeat(column);
             let marked = &text[*start..(*end).min(at.start + at.text.len()).max(*start)];
-            let marks = style.paint("1;31", &"^".repeat(marked.chars().count().max(1)));
+            let most = shown.chars().count().saturating_sub(column).max(1);
+            let marks = style.paint("1;31", &"^".repeat(marked.chars().take(most).count().max(1)));
             line(out, &format!("{margin} {bar} {before}{marks} {}", label.text));
         }
         (Place::Source { file, start, end: _ }, None) => {
@@ -130,6 +154,16 @@ mod tests {
 
     fn at(start: usize, end: usize) -> Place {
         Place::Source { file: "c.toml".to_owned(), start, end }
+    }
+
+    #[test]
+    fn of_a_very_long_line_only_what_is_around_the_place_is_shown() {
+        let line: String = ('a'..='z').cycle().take(1000).collect();
+        let (shown, column) = window(&line, 500);
+        assert_eq!((shown.len(), shown.chars().nth(column)), (166, line.chars().nth(500)));
+        assert_eq!(window(&line, 3), (line[..160].to_owned() + "...", 3));
+        assert_eq!(window(&line, 999).0, "...".to_owned() + &line[919..]);
+        assert_eq!(window("short", 5), ("short".to_owned(), 5));
     }
 
     #[test]

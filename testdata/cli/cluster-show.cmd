@@ -229,3 +229,62 @@ $ trainc estimate $TESTDATA/models/gpt2.onnx --bind batch=2,seq=8 --cluster $TES
 exit 3
 err| error[E0604]: the groups of cluster `apart` are not linked as 2 stages need
 err|
+# GPUs that are for estimates only: the estimate names them, and compile has no plan.
+$ trainc estimate $TESTDATA/models/gpt2.onnx --bind batch=2,seq=8 --cluster $TESTDATA/cli/amd.toml --pp 2
+exit 0
+out| gpt2 on amd: 2 x MI300X
+out|   132 k trained parameters; blocks: 4 of 30 operators
+out|   a step: 1 micro-batch x 2 samples = 16 tokens
+out|
+out| Placement
+out|   rank  GPU     group   stage  holds                     arena    device  capacity          headroom
+out|      0  MI300X  mi300x      0  embedding, blocks 0-1  1.30 MiB  2.52 GiB   189 GiB  187 GiB (98.7 %)
+out|      1  MI300X  mi300x      1  blocks 2-3, head       1.23 MiB  2.52 GiB   189 GiB  187 GiB (98.7 %)
+out|
+out| Memory of each rank
+out|   rank  parameters  gradients  optimizer    saved  transient  communication  workspace  context
+out|      0     293 KiB    293 KiB    586 KiB  109 KiB   52.8 KiB       1.59 GiB   8.12 MiB  943 MiB
+out|      1     269 KiB    269 KiB    538 KiB  125 KiB   55.8 KiB       1.59 GiB   8.12 MiB  943 MiB
+out|
+out| Prediction (modelled from the catalogue's figures, not measured)
+out|   step 893 us, 17.9 k tokens/s, bubble 49.1 %
+out|   recomputed: nothing
+err| note[N0406]: the loss is the cross-entropy of `logits` against the next token of `input_ids`
+err|   = help: say so with `--loss cross-entropy:logits`, or name another loss
+err|
+err| note[N0608]: `MI300X` is estimated only: trainc emits no programs for it, and `compile` leaves it out
+err|
+$ trainc compile $TESTDATA/models/gpt2.onnx --bind batch=2,seq=8 --cluster $TESTDATA/cli/amd.toml -o out
+exit 3
+err| error[E0601]: no GPU of cluster `amd` can run the model
+err|   = note: group `mi300x` of MI300X: no program can be emitted for a MI300X
+err|
+# Very many groups: equal ones are one, and of unlike ones some are looked at.
+$ trainc estimate $TESTDATA/models/gpt2.onnx --bind batch=2,seq=8 --cluster $TESTDATA/cli/many-groups.toml
+exit 0
+out| gpt2 on many: 1 x A100-SXM-80GB
+out|   132 k trained parameters; blocks: 4 of 30 operators
+out|   a step: 1 micro-batch x 2 samples = 16 tokens
+out|
+out| Placement
+out|   rank  GPU            group  stage  holds                           arena   device  capacity           headroom
+out|      0  A100-SXM-80GB  g9         0  embedding, blocks 0-3, head  2.34 MiB  953 MiB  79.3 GiB  78.4 GiB (98.8 %)
+out|
+out| Memory of each rank
+out|   rank  parameters  gradients  optimizer    saved  transient  communication  workspace  context
+out|      0     514 KiB    562 KiB   1.00 MiB  228 KiB   60.7 KiB            0 B   8.12 MiB  943 MiB
+out|
+out| Prediction (modelled from the catalogue's figures, not measured)
+out|   step 942 us, 17.0 k tokens/s, bubble 3.2 %
+out|   recomputed: nothing
+out|   also considered: 3 x A100-SXM-80GB (56.5 us faster, but too idle for its GPUs); 1 x A100-SXM-80GB (not faster)
+err| note[N0606]: 21 groups are planned with as 20: those of equal nodes as one
+err|   = help: give groups labels, regions or links to tell them apart
+err|
+err| note[N0607]: of 20 unlike groups the 12 most promising are planned with
+err|   = note: `g8`, `g9`, `g10`, `g11`, `g12`, `g13`, `g14`, `g15`, `g16`, `g17`, `g18`, `g19`
+err|   = help: describe a cluster of fewer groups to choose them yourself
+err|
+err| note[N0406]: the loss is the cross-entropy of `logits` against the next token of `input_ids`
+err|   = help: say so with `--loss cross-entropy:logits`, or name another loss
+err|

@@ -147,6 +147,37 @@ fn regions_are_as_far_apart_as_the_file_says() {
     assert_eq!(cluster.link_between_regions().flatten().map(|link| link.bytes_per_s * 8 / GIGA), Some(1));
 }
 
+/// Groups of equal nodes are one; what makes them differ, or a link of their own, keeps them apart.
+#[test]
+fn equal_groups_are_merged() {
+    let group = |name: &str, more: &str| {
+        format!("[[group]]\nname = \"{name}\"\ngpu = \"T4\"\ngpus_per_node = 4\nnodes = 3\n{more}\n")
+    };
+    let text = group("a", "")
+        + &group("zone", "labels = { zone = \"b\" }")
+        + &group("b", "")
+        + &group("slow", "")
+        + &group("c", "")
+        + &group("dear", "price_usd_per_gpu_hour = 9")
+        + "[network]\nbandwidth_gbps = 10\n[[network.link]]\n\
+           between = [\"slow\", \"a\"]\nbandwidth_gbps = 1\n";
+    let cluster = Cluster::from_toml("merge.toml", &text).unwrap();
+    let merged = cluster.merged();
+    let shown: Vec<(&str, u32)> = merged.groups.values().map(|group| (group.name.as_str(), group.nodes)).collect();
+    assert_eq!(shown, [("a", 3), ("zone", 3), ("b", 6), ("slow", 3), ("dear", 3)]);
+    for (from, old_from) in merged.groups.iter().map(|(id, group)| (id, cluster.group(&group.name).unwrap())) {
+        for (to, old_to) in merged.groups.iter().map(|(id, group)| (id, cluster.group(&group.name).unwrap())) {
+            assert_eq!(merged.link(from, to, false), cluster.link(old_from, old_to, false));
+        }
+    }
+    assert_eq!(merged.n_gpus(), cluster.n_gpus());
+    let regions = Cluster::from_toml("regions.toml", REGIONS).unwrap();
+    assert_eq!(regions.merged(), regions);
+    let two = regions.only(&[regions.group("ap").unwrap(), regions.group("us").unwrap()]);
+    let (ap, us) = (two.group("ap").unwrap(), two.group("us").unwrap());
+    assert_eq!((two.groups.len(), two.link(ap, us, false), two.link(us, us, false).is_some()), (2, None, true));
+}
+
 /// A new type takes the figures of another that it does not give itself, and none of its names.
 #[test]
 fn a_type_like_another() {

@@ -7,7 +7,7 @@ use super::read;
 use super::reserve::MemoryReserve;
 use crate::diag::Diagnostics;
 use crate::id::{Id, Table};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 crate::id!(
@@ -55,6 +55,12 @@ impl NodeGroup {
     /// GPUs of all its nodes.
     pub fn n_gpus(&self) -> u32 {
         self.nodes * self.gpus_per_node
+    }
+
+    /// Whether its nodes are equal to those of the other.
+    fn is_like(&self, other: &Self) -> bool {
+        let alone = |group: &Self| Self { name: String::new(), nodes: 1, ..group.clone() };
+        alone(self) == alone(other)
     }
 
     /// Bytes of one GPU that a program sees. What a plan needs of it ([`MemoryReserve::beyond_arena`] and the arena) must
@@ -165,6 +171,78 @@ impl Cluster {
         }
         let once = regions.pairs.iter().filter(|((a, b), _)| a < b);
         once.filter_map(move |((a, b), link)| Some((*names.get(a)?, *names.get(b)?, *link)))
+    }
+
+    /// This cluster with groups of equal nodes joined: of the same GPUs, links, labels, region and price. Groups that a
+    /// link is described of by name stay as they are. A joined group has the name of its first.
+    #[must_use]
+    pub fn merged(&self) -> Self {
+        let named: BTreeSet<NodeGroupId> = self.network.pairs.keys().flat_map(|&(from, to)| [from, to]).collect();
+        let mut kept: Vec<NodeGroupId> = Vec::new();
+        let mut nodes: Vec<u32> = Vec::new();
+        let mut alike: BTreeMap<(&str, u32, Option<&str>, &BTreeMap<String, String>), Vec<usize>> = BTreeMap::new();
+        for (id, group) in self.groups.iter() {
+            let key = (group.gpu.name.as_str(), group.gpus_per_node, group.region.as_deref(), &group.labels);
+            let positions = alike.entry(key).or_default();
+            let same = |position: &&usize| self.groups[kept[**position]].is_like(group);
+            let same = if named.contains(&id) { None } else { positions.iter().find(same) };
+            match same {
+                Some(&position) => {
+                    // Counts of GPUs fit in 32 bits.
+                    let most = u32::MAX / group.gpus_per_node.max(1);
+                    nodes[position] = nodes[position].saturating_add(group.nodes).min(most);
+                }
+                None => {
+                    if !named.contains(&id) {
+                        positions.push(kept.len());
+                    }
+                    kept.push(id);
+                    nodes.push(group.nodes);
+                }
+            }
+        }
+        self.rebuilt(&kept, &nodes)
+    }
+
+    /// This cluster as estimates see it: every GPU counts as one that programs can be emitted for.
+    #[must_use]
+    pub fn for_estimates(&self) -> Self {
+        let mut cluster = self.clone();
+        for (_, group) in cluster.groups.iter_mut() {
+            if !group.gpu.cuda {
+                group.gpu = Arc::new(GpuType { cuda: true, ..GpuType::clone(&group.gpu) });
+            }
+        }
+        cluster
+    }
+
+    /// This cluster with these groups alone.
+    #[must_use]
+    pub fn only(&self, groups: &[NodeGroupId]) -> Self {
+        let nodes: Vec<u32> = groups.iter().map(|&id| self.groups[id].nodes).collect();
+        self.rebuilt(groups, &nodes)
+    }
+
+    fn rebuilt(&self, kept: &[NodeGroupId], nodes: &[u32]) -> Self {
+        let group = |(&id, &nodes): (&NodeGroupId, &u32)| NodeGroup { nodes, ..self.groups[id].clone() };
+        let positions: BTreeMap<NodeGroupId, NodeGroupId> =
+            kept.iter().enumerate().map(|(i, &id)| (id, NodeGroupId::from_index(i))).collect();
+        let pair = |(&(from, to), &link): (&(NodeGroupId, NodeGroupId), &Option<Link>)| {
+            Some(((*positions.get(&from)?, *positions.get(&to)?), link))
+        };
+        let regions = &self.network.regions;
+        let region = |id: &NodeGroupId| regions.of_groups.get(id.index()).copied().flatten();
+        let of_groups = if regions.of_groups.is_empty() { Vec::new() } else { kept.iter().map(region).collect() };
+        Self {
+            name: self.name.clone(),
+            contention: self.contention.clone(),
+            groups: kept.iter().zip(nodes).map(group).collect(),
+            network: Network {
+                default: self.network.default,
+                pairs: self.network.pairs.iter().filter_map(pair).collect(),
+                regions: Regions { of_groups, default: regions.default, pairs: regions.pairs.clone() },
+            },
+        }
     }
 
     /// The group of that name.

@@ -23,6 +23,7 @@ mod planner;
 pub mod profile;
 mod program;
 mod segments;
+mod shortlist;
 pub mod simulate;
 mod split;
 mod stage;
@@ -30,6 +31,7 @@ mod stage;
 pub use build::PlacedStage;
 pub use crossing::StageUnits;
 pub use planner::{PlanOptions, Planned, plan, plan_with};
+pub use shortlist::{MAX_GROUPS, shortlist};
 
 #[cfg(test)]
 mod tests;
