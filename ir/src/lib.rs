@@ -39,7 +39,8 @@ mod visit;
 pub use build::{Copier, GraphBuilder};
 pub use cluster::{
     Arch, Basis, CLUSTER_CODES, Catalogue, Cluster, ClusterFile, Contention, GpuType, ImportOptions, Imported, Link,
-    LinkKind, MemoryReserve, NodeGroup, NodeGroupId, PeakFlops, Slowdown, TransferKind,
+    LinkKind, MemoryReserve, NodeGroup, NodeGroupId, PeakFlops, Rate, RateBasis, Rates, SharedEfficiency, Slowdown,
+    TransferKind,
 };
 pub use diag::{Diagnostic, Diagnostics, Label, Place, Severity};
 pub use graph::{Def, Graph, Input, InputRole, Node, NodeId, Origin, Output, OutputRole, Value, ValueId};

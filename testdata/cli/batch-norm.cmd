@@ -105,8 +105,8 @@ out|      0    29.0 KiB   28.3 KiB   56.6 KiB   205 KiB   4.69 KiB       1.59 Gi
 out|      1    37.7 KiB   37.2 KiB   74.3 KiB  18.3 KiB   11.7 KiB       1.59 GiB   8.12 MiB  943 MiB
 out|
 out| Prediction (modelled from the catalogue's figures, not measured)
-out|   step 981 us, 4.08 k samples/s, bubble 31.6 %
+out|   step 986 us, 4.05 k samples/s, bubble 31.6 %
 out|   recomputed: 2 blocks of rank 0, 2 blocks of rank 1
-out|   recompute time 145 us: 0.00 ns hidden, 145 us exposed
+out|   recompute time 146 us: 0.00 ns hidden, 146 us exposed
 out|
 out| wrote plan.json, plan.pb, kubernetes.yaml, slurm.sh, summary.json, model.path to out

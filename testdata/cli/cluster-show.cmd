@@ -165,9 +165,9 @@ out|   rank  parameters  gradients  optimizer    saved  transient  communication
 out|      0     514 KiB    562 KiB   1.00 MiB  228 KiB   60.7 KiB            0 B   8.12 MiB  943 MiB
 out|
 out| Prediction (modelled from the catalogue's figures, not measured)
-out|   step 942 us, 17.0 k tokens/s, bubble 3.2 %
+out|   step 944 us, 16.9 k tokens/s, bubble 3.2 %
 out|   recomputed: nothing
-out|   also considered: 3 x A100-SXM-80GB (56.5 us faster, but too idle for its GPUs); 1 x V100-SXM2-32GB (7.38 us slower)
+out|   also considered: 3 x A100-SXM-80GB (56.9 us faster, but too idle for its GPUs); 1 x V100-SXM2-32GB (10.4 us slower)
 err| note[N0319]: 1 node left out: drained
 err|   = note: `h1`
 err|

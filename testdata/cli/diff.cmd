@@ -13,10 +13,10 @@ out| no differences
 $ trainc diff a b
 exit 0
 out| from a to b
-out|   step time: 2.15 ms -> 2.57 ms (19.9 % slower)
+out|   step time: 2.25 ms -> 2.68 ms (19.2 % slower)
 out|   memory of the fullest GPU: 2.53 GiB -> 2.52 GiB (1.14 MiB less)
-out|   bubble: 22.0 % -> 18.8 % (less)
-out|   exposed recompute: 0.00 ns -> 650 us (more)
+out|   bubble: 22.4 % -> 18.7 % (less)
+out|   exposed recompute: 0.00 ns -> 734 us (more)
 out|   rank 0: memory 2.53 GiB -> 2.52 GiB: saved -1.14 MiB
 out|   rank 1: memory 2.52 GiB -> 2.52 GiB: saved -542 KiB, transient +5.00 KiB
 out|   stage 0 recomputes 2 blocks instead of 0
@@ -26,10 +26,10 @@ out|   segments: added block_class_0.recompute
 $ trainc diff a/summary.json b/summary.json
 exit 0
 out| from a/summary.json to b/summary.json
-out|   step time: 2.15 ms -> 2.57 ms (19.9 % slower)
+out|   step time: 2.25 ms -> 2.68 ms (19.2 % slower)
 out|   memory of the fullest GPU: 2.53 GiB -> 2.52 GiB (1.14 MiB less)
-out|   bubble: 22.0 % -> 18.8 % (less)
-out|   exposed recompute: 0.00 ns -> 650 us (more)
+out|   bubble: 22.4 % -> 18.7 % (less)
+out|   exposed recompute: 0.00 ns -> 734 us (more)
 out|   rank 0: memory 2.53 GiB -> 2.52 GiB: saved -1.14 MiB
 out|   rank 1: memory 2.52 GiB -> 2.52 GiB: saved -542 KiB, transient +5.00 KiB
 out|   stage 0 recomputes 2 blocks instead of 0
@@ -38,9 +38,9 @@ $ trainc diff a/plan.pb c
 exit 0
 out| from a/plan.pb to c
 out|   GPUs: 1 x T4, 1 x A100-SXM-80GB -> 2 x T4, 1 x A100-SXM-80GB
-out|   step time: 2.15 ms -> 3.20 ms (49.0 % slower)
+out|   step time: 2.25 ms -> 3.24 ms (44.1 % slower)
 out|   memory of the fullest GPU: 2.53 GiB -> 3.73 GiB (47.6 % more)
-out|   bubble: 22.0 % -> 33.2 % (more)
+out|   bubble: 22.4 % -> 32.5 % (more)
 out|   stages: 2 -> 3
 out|   block 1 moved from stage 0 to stage 1
 out|   block 3, head moved from stage 1 to stage 2
@@ -56,27 +56,27 @@ exit 0
 $ trainc diff a b --fail-if peak>+2%,step>+2% --fail-if gpus>+0
 exit 1
 out| from a to b
-out|   step time: 2.15 ms -> 2.57 ms (19.9 % slower)
+out|   step time: 2.25 ms -> 2.68 ms (19.2 % slower)
 out|   memory of the fullest GPU: 2.53 GiB -> 2.52 GiB (1.14 MiB less)
-out|   bubble: 22.0 % -> 18.8 % (less)
-out|   exposed recompute: 0.00 ns -> 650 us (more)
+out|   bubble: 22.4 % -> 18.7 % (less)
+out|   exposed recompute: 0.00 ns -> 734 us (more)
 out|   rank 0: memory 2.53 GiB -> 2.52 GiB: saved -1.14 MiB
 out|   rank 1: memory 2.52 GiB -> 2.52 GiB: saved -542 KiB, transient +5.00 KiB
 out|   stage 0 recomputes 2 blocks instead of 0
 out|   stage 1 recomputes 2 blocks instead of 0
 out|   option recompute: fit -> full
 out|   segments: added block_class_0.recompute
-err| error[E1016]: `step>+2%` holds: `step` was 2.15 ms and is 2.57 ms
+err| error[E1016]: `step>+2%` holds: `step` was 2.25 ms and is 2.68 ms
 err|   = help: look at the differences above; accept them by keeping the new plan, or change the condition
 err|
 $ trainc diff b a --fail-if peak>+2%,step>+2% --quiet
 exit 0
 $ trainc diff a b --message-format json --fail-if step>+10%
 exit 1
-out| {"after":2573497841,"before":2146033275,"text":"step time: 2.15 ms -> 2.57 ms (19.9 % slower)","topic":"step","unit":"ps"}
+out| {"after":2681108622,"before":2248846158,"text":"step time: 2.25 ms -> 2.68 ms (19.2 % slower)","topic":"step","unit":"ps"}
 out| {"after":2710539520,"before":2711731456,"text":"memory of the fullest GPU: 2.53 GiB -> 2.52 GiB (1.14 MiB less)","topic":"peak","unit":"bytes"}
-out| {"after":188173,"before":220258,"text":"bubble: 22.0 % -> 18.8 % (less)","topic":"bubble","unit":"ppm"}
-out| {"after":650474646,"before":0,"text":"exposed recompute: 0.00 ns -> 650 us (more)","topic":"exposed-recompute","unit":"ps"}
+out| {"after":187019,"before":223706,"text":"bubble: 22.4 % -> 18.7 % (less)","topic":"bubble","unit":"ppm"}
+out| {"after":734067848,"before":0,"text":"exposed recompute: 0.00 ns -> 734 us (more)","topic":"exposed-recompute","unit":"ps"}
 out| {"text":"rank 0: memory 2.53 GiB -> 2.52 GiB: saved -1.14 MiB","topic":"rank"}
 out| {"text":"rank 1: memory 2.52 GiB -> 2.52 GiB: saved -542 KiB, transient +5.00 KiB","topic":"rank"}
 out| {"after":2,"before":0,"text":"stage 0 recomputes 2 blocks instead of 0","topic":"recomputed-blocks"}
@@ -84,14 +84,14 @@ out| {"after":2,"before":0,"text":"stage 1 recomputes 2 blocks instead of 0","to
 out| {"after":"full","before":"fit","text":"option recompute: fit -> full","topic":"option"}
 out| {"after":["block_class_0.recompute"],"before":[],"text":"segments: added block_class_0.recompute","topic":"segments"}
 out| {"differences":10,"failed":["step>+10%"]}
-err| {"code":"E1016","severity":"error","message":"`step>+10%` holds: `step` was 2.15 ms and is 2.57 ms","labels":[],"notes":[],"help":"look at the differences above; accept them by keeping the new plan, or change the condition"}
+err| {"code":"E1016","severity":"error","message":"`step>+10%` holds: `step` was 2.25 ms and is 2.68 ms","labels":[],"notes":[],"help":"look at the differences above; accept them by keeping the new plan, or change the condition"}
 $ trainc diff a/summary.json c/plan.json
 exit 0
 out| from a/summary.json to c/plan.json
 out|   GPUs: 1 x T4, 1 x A100-SXM-80GB -> 2 x T4, 1 x A100-SXM-80GB
-out|   step time: 2.15 ms -> 3.20 ms (49.0 % slower)
+out|   step time: 2.25 ms -> 3.24 ms (44.1 % slower)
 out|   memory of the fullest GPU: 2.53 GiB -> 3.73 GiB (47.6 % more)
-out|   bubble: 22.0 % -> 33.2 % (more)
+out|   bubble: 22.4 % -> 32.5 % (more)
 out|   stages: 2 -> 3
 out|   block 1 moved from stage 0 to stage 1
 out|   block 3, head moved from stage 1 to stage 2

@@ -14,7 +14,7 @@ out|   rank  parameters  gradients  optimizer    saved  transient  communication
 out|      0    94.7 KiB   94.7 KiB    189 KiB  169 KiB   14.2 KiB            0 B   8.12 MiB  943 MiB
 out|
 out| Prediction (modelled from the catalogue's figures, not measured)
-out|   step 1.24 ms, 3.22 k samples/s, bubble 2.5 %
+out|   step 1.26 ms, 3.19 k samples/s, bubble 2.5 %
 out|   recomputed: nothing
 $ ls .
 exit 0

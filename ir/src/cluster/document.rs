@@ -249,6 +249,44 @@ impl<'d, 'i> Section<'d, 'i> {
         Some(At { value, span: found.span })
     }
 
+    /// A list of pairs of whole numbers: the first of each within one range, the second within another.
+    pub(super) fn count_pairs(
+        &self,
+        key: &'static str,
+        first: RangeInclusive<u64>,
+        second: RangeInclusive<u64>,
+    ) -> Option<At<Vec<(u64, u64)>>> {
+        let found = self.get(key)?;
+        let expected = "a list of pairs of whole numbers";
+        let number = |item: &DeValue<'_>| match item {
+            DeValue::Integer(integer) => u64::from_str_radix(integer.as_str(), integer.radix()).ok(),
+            _ => None,
+        };
+        let pair = |item: &'d Spanned<DeValue<'i>>| match item.get_ref() {
+            DeValue::Array(pair) if pair.len() == 2 => number(pair[0].get_ref()).zip(number(pair[1].get_ref())),
+            _ => None,
+        };
+        let DeValue::Array(items) = found.value else {
+            self.wrong_type(key, expected, &found);
+            return None;
+        };
+        let mut pairs = Vec::new();
+        for item in items.iter() {
+            let Some((a, b)) = pair(item) else {
+                self.wrong_type(key, expected, &found);
+                return None;
+            };
+            for (value, range) in [(a, &first), (b, &second)] {
+                if !range.contains(&value) {
+                    self.out_of_range(key, &value.to_string(), item.span(), range.start(), range.end());
+                    return None;
+                }
+            }
+            pairs.push((a, b));
+        }
+        Some(At { value: pairs, span: found.span })
+    }
+
     fn scaled_value(
         &self,
         key: &str,

@@ -136,14 +136,16 @@ pub struct GpuType {
     pub memory_basis: Basis,
     /// Peak memory bandwidth, as sold.
     pub memory_bytes_per_s: u64,
-    /// Achieved share of the memory bandwidth, in thousandths.
-    pub memory_efficiency_permille: u32,
+    /// Achieved share of the memory bandwidth, in thousandths, where a cluster or override file gives one.
+    pub memory_efficiency_permille: Option<u32>,
     /// Peak arithmetic.
     pub peak: PeakFlops,
     /// Achieved share of the peak by large matrix products, in thousandths.
     pub matmul_efficiency_permille: u32,
     /// Whether `matmul_efficiency_permille` was measured on this type (in bf16).
     pub matmul_basis: Basis,
+    /// Whether a cluster or override file gives `matmul_efficiency_permille`: then it holds against measured curves.
+    pub matmul_efficiency_given: bool,
     /// Time of the smallest kernel, launch included.
     pub launch_ps: u64,
     /// One direction of NVLink to all other GPUs of the node together.
@@ -195,11 +197,6 @@ impl GpuType {
             Some(peak) => Some((share(peak), self.matmul_basis)),
             None => self.peak.fp32.map(|peak| (share(peak), Basis::Assumed)),
         }
-    }
-
-    /// Bytes per second that streaming kernels reach.
-    pub fn memory_rate(&self) -> u64 {
-        permille(self.memory_bytes_per_s, self.memory_efficiency_permille)
     }
 
     /// Bytes that a program sees: what the driver reports less what it keeps.

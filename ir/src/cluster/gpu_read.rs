@@ -4,6 +4,7 @@ use super::catalogue::Catalogue;
 use super::codes;
 use super::contention::{self, Contention};
 use super::document::{At, Section};
+use super::efficiency::Efficiencies;
 use super::gpu::{Arch, Basis, GpuType, PeakFlops};
 use super::reserve::MemoryReserve;
 use super::suggest::nearest;
@@ -36,7 +37,6 @@ const TFLOPS: RangeInclusive<f64> = 0.001..=1_000_000.0;
 pub(super) struct Defaults {
     hbm_permille: u64,
     gddr_permille: u64,
-    memory_efficiency: u32,
     matmul_efficiency: BTreeMap<Arch, u32>,
     launch_ps: u64,
     pcie: BTreeMap<u64, u64>,
@@ -91,7 +91,6 @@ pub(super) fn defaults(root: &Section<'_, '_>) -> Option<Defaults> {
     let defaults = Defaults {
         hbm_permille: share(&table, "hbm_reported_share")?,
         gddr_permille: share(&table, "gddr_reported_share")?,
-        memory_efficiency: share(&table, "memory_efficiency")? as u32,
         matmul_efficiency,
         launch_ps: latency("launch_us")?,
         pcie,
@@ -195,6 +194,8 @@ fn one_type(table: &Section<'_, '_>, name: &str, base: Option<&GpuType>, default
     };
     let native = native(table).or(base.map(|base| base.native.clone()));
     let efficiency = figure("matmul_efficiency", SHARE, 1000.0).map(|share| (share as u32, Basis::Measured));
+    let given = base.is_some_and(|base| efficiency.is_some() || base.matmul_efficiency_given);
+    let matmul_efficiency_given = given || (base.is_none() && efficiency.is_some() && !is_measured(name));
     let efficiency = efficiency.or(base.map(|base| (base.matmul_efficiency_permille, base.matmul_basis)));
     let memory_share = figure("memory_efficiency", SHARE, 1000.0).map(|share| share as u32);
     let nvlink = figure("nvlink_gb_per_s_both_ways", GB_PER_S, 0.5e9);
@@ -240,12 +241,11 @@ fn one_type(table: &Section<'_, '_>, name: &str, base: Option<&GpuType>, default
         memory_bytes,
         memory_basis,
         memory_bytes_per_s: memory_rate?,
-        memory_efficiency_permille: memory_share
-            .or(base.map(|base| base.memory_efficiency_permille))
-            .unwrap_or(defaults.memory_efficiency),
+        memory_efficiency_permille: memory_share.or(base.and_then(|base| base.memory_efficiency_permille)),
         peak,
         matmul_efficiency_permille,
         matmul_basis,
+        matmul_efficiency_given,
         launch_ps: launch_ps.or(base.map(|base| base.launch_ps)).unwrap_or(defaults.launch_ps),
         nvlink_bytes_per_s: nvlink.or(base.and_then(|base| base.nvlink_bytes_per_s)),
         nvlink_bridge: bridge.or(base.map(|base| base.nvlink_bridge)).unwrap_or(false),
@@ -257,6 +257,11 @@ fn one_type(table: &Section<'_, '_>, name: &str, base: Option<&GpuType>, default
         reserve,
         source: source.or_else(|| base.map(|base| base.source.clone())).unwrap_or_default(),
     })
+}
+
+/// Whether curves were fitted to this very type.
+fn is_measured(name: &str) -> bool {
+    Efficiencies::builtin().names().any(|of| of == name)
 }
 
 /// The reported bytes, or those derived from the marketed size.

@@ -1,74 +1,54 @@
 //! Times in integer picoseconds, always rounded up: of work on a GPU type, and of transfers over links.
 
 use super::profile::{Work, WorkClass};
-use trainc_ir::{Basis, DType, GpuType, Link};
+use trainc_ir::{DType, GpuType, Link, Rate, Rates};
 
-/// The rates of a GPU type that the cost model uses; derived from the catalogue, which holds the figures, their sources
-/// and the achieved shares.
+/// What the cost model knows of a GPU type.
 ///
-/// The time of one kernel is a roofline plus the cost of starting it:
+/// The time of one kernel is a roofline over curves of time by size ([`Rates`]), plus the cost of starting it:
 ///
 /// ```text
-/// t = launch + max(flops / rate(class, dtype), bytes / memory_rate)
-///     rate(Matmul | Attention, dtype) = peak(dtype) * matmul_efficiency
-///     rate(Memory | Optimizer, dtype) = peak(f32)      (f64: a 64th)
+/// t = launch + max(a, m) + unhidden * min(a, m)
+///     a = product(flops)   of matrix products and convolutions     m = memory(bytes)
+///         attention(flops) of fused attention                          memory(row_traffic * bytes) of normalizations, softmax
+///         vector(flops)    of everything else                          memory(movement_traffic * bytes) of copies
+///     unhidden = 0 where the arithmetic is not that of products
 /// ```
 ///
 /// Matrix products in `f32` run outside of the tensor cores, because TF32 changes results. An element type that the
-/// arithmetic units lack has no time. `f64` is in no catalogue entry: its rate is taken as a 64th of the `f32` peak,
-/// which is that of the types with the fewest 64-bit units (2 against 128 per multiprocessor, CUDA C++ Programming Guide,
-/// arithmetic throughput, compute capability 8.6 and 8.9), so it is never too fast.
+/// arithmetic units lack has no time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HardwareSpec {
     /// Name of the GPU type.
     pub name: String,
-    /// FLOP per second of matrix products, by element type; types that are missing cannot be computed with.
-    pub matmul: Vec<(DType, u64)>,
-    /// FLOP per second of all other kernels.
-    pub vector: u64,
-    /// Bytes per second of the device's memory.
-    pub memory: u64,
+    /// Times of its kernels by their work.
+    pub rates: Rates,
     /// Picoseconds of the smallest kernel.
     pub launch_ps: u64,
     /// Copies from the host.
     pub host: Link,
-    /// Whether every rate of matrix products was measured on this type.
-    pub basis: Basis,
 }
 
 /// 16 lanes of PCIe 3 (8 GT/s, 128b/130b), for a type whose slot is not known: the slowest slot of the catalogue.
 const SLOWEST_SLOT: u64 = 15_754_000_000;
 
-/// How much slower `f64` is than `f32` at worst.
-const F64_DIVISOR: u64 = 64;
+/// How much slower vectors of `f64` are than those of `f32` at worst.
+const F64_FACTOR: u64 = 64;
 
 /// Picoseconds of a second.
 const SECOND: u128 = 1_000_000_000_000;
 
 impl HardwareSpec {
-    /// The rates of a GPU type.
+    /// What is known of a GPU type.
     pub fn of(gpu: &GpuType) -> Self {
-        let (mut matmul, mut basis) = (Vec::new(), Basis::Measured);
-        for dtype in [DType::F16, DType::BF16, DType::F32] {
-            if let Some((rate, of)) = gpu.matmul_flops(dtype) {
-                matmul.push((dtype, rate));
-                basis = basis.max(of);
-            }
-        }
-        let vector = gpu.peak.fp32.unwrap_or(0);
-        if vector > 0 {
-            matmul.push((DType::F64, vector / F64_DIVISOR));
-        }
+        Self::with(gpu, gpu.rates())
+    }
+
+    /// The same with other rates.
+    pub fn with(gpu: &GpuType, rates: Rates) -> Self {
         let rate = gpu.pcie_bytes_per_s.unwrap_or(SLOWEST_SLOT);
-        Self {
-            name: gpu.name.clone(),
-            matmul,
-            vector,
-            memory: gpu.memory_rate(),
-            launch_ps: gpu.launch_ps,
-            host: Link { bytes_per_s: rate, latency_ps: gpu.pcie_latency_ps },
-            basis,
-        }
+        let host = Link { bytes_per_s: rate, latency_ps: gpu.pcie_latency_ps };
+        Self { name: gpu.name.clone(), rates, launch_ps: gpu.launch_ps, host }
     }
 
     /// Time of equal kernels, one after the other.
@@ -76,13 +56,18 @@ impl HardwareSpec {
     /// # Errors
     /// The element type that the GPU lacks.
     pub fn time(&self, work: &Work) -> Result<u64, MissingType> {
-        let rate = match work.class {
-            WorkClass::Free => return Ok(0),
-            WorkClass::Matmul | WorkClass::Attention => self.matmul_rate(work.dtype),
-            WorkClass::Memory | WorkClass::Optimizer => self.vector_rate(work.dtype),
+        if work.class == WorkClass::Free {
+            return Ok(0);
+        }
+        let missing = || MissingType { gpu: self.name.clone(), dtype: work.dtype };
+        let arithmetic = self.arithmetic(work).ok_or_else(missing)?;
+        let traffic = self.rates.memory.time(self.traffic(work));
+        let unhidden = match work.class {
+            WorkClass::Matmul | WorkClass::Attention => self.rates.shared.unhidden_permille,
+            WorkClass::Memory | WorkClass::Rows | WorkClass::Movement | WorkClass::Optimizer | WorkClass::Free => 0,
         };
-        let rate = rate.ok_or_else(|| MissingType { gpu: self.name.clone(), dtype: work.dtype })?;
-        let one = duration(work.flops, rate).max(duration(work.bytes, self.memory)).saturating_add(self.launch_ps);
+        let shorter = permille(arithmetic.min(traffic), unhidden);
+        let one = arithmetic.max(traffic).saturating_add(shorter).saturating_add(self.launch_ps);
         Ok(one.saturating_mul(u64::from(work.count)))
     }
 
@@ -94,17 +79,37 @@ impl HardwareSpec {
         work.iter().try_fold(0, |sum: u64, one| Ok(sum.saturating_add(self.time(one)?)))
     }
 
-    fn matmul_rate(&self, dtype: DType) -> Option<u64> {
-        self.matmul.iter().find(|(of, _)| *of == dtype).map(|&(_, rate)| rate)
-    }
-
-    fn vector_rate(&self, dtype: DType) -> Option<u64> {
-        match dtype {
-            DType::F64 => Some(self.vector / F64_DIVISOR),
-            DType::F16 | DType::BF16 => self.matmul_rate(dtype).map(|_| self.vector),
-            DType::F32 | DType::Bool | DType::U8 | DType::I8 | DType::I32 | DType::I64 => Some(self.vector),
+    fn arithmetic(&self, work: &Work) -> Option<u64> {
+        match work.class {
+            WorkClass::Matmul => find(&self.rates.products, work.dtype).map(|rate| rate.time(work.flops)),
+            WorkClass::Attention => find(&self.rates.attention, work.dtype).map(|rate| rate.time(work.flops)),
+            WorkClass::Memory | WorkClass::Rows | WorkClass::Movement | WorkClass::Optimizer | WorkClass::Free => {
+                let flops = match work.dtype {
+                    DType::F64 => work.flops.saturating_mul(F64_FACTOR),
+                    DType::F16 | DType::BF16 => find(&self.rates.products, work.dtype).map(|_| work.flops)?,
+                    DType::F32 | DType::Bool | DType::U8 | DType::I8 | DType::I32 | DType::I64 => work.flops,
+                };
+                Some(self.rates.vector.time(flops))
+            }
         }
     }
+
+    fn traffic(&self, work: &Work) -> u64 {
+        match work.class {
+            WorkClass::Rows => permille(work.bytes, self.rates.shared.row_traffic_permille),
+            WorkClass::Movement => permille(work.bytes, self.rates.shared.movement_traffic_permille),
+            WorkClass::Matmul | WorkClass::Attention | WorkClass::Memory | WorkClass::Optimizer => work.bytes,
+            WorkClass::Free => 0,
+        }
+    }
+}
+
+fn find(rates: &[(DType, Rate)], dtype: DType) -> Option<&Rate> {
+    rates.iter().find(|(of, _)| *of == dtype).map(|(_, rate)| rate)
+}
+
+fn permille(value: u64, share: u64) -> u64 {
+    saturate((u128::from(value) * u128::from(share)).div_ceil(1000))
 }
 
 /// An element type that a GPU cannot compute with.
@@ -158,7 +163,7 @@ pub fn broadcast(link: Link, n: u64, bytes: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trainc_ir::Catalogue;
+    use trainc_ir::{Catalogue, RateBasis, SharedEfficiency};
 
     fn spec(name: &str) -> HardwareSpec {
         HardwareSpec::of(Catalogue::builtin().find(name).expect("a type of the catalogue"))
@@ -168,24 +173,88 @@ mod tests {
         Work { class, dtype, flops, bytes, count: 1 }
     }
 
-    /// By hand from the catalogue: A100 312 TFLOPS at 86.9 %, 2039 GB/s at 80 %, 3 us to launch.
+    /// Rates that are easy to reckon with: 1 FLOP or byte per picosecond, products of 1024 FLOP or fewer half as fast.
+    fn simple() -> HardwareSpec {
+        let gpu = Catalogue::builtin().find("T4").expect("a type of the catalogue").clone();
+        let (one, product) = (Rate::flat(1_000_000_000_000), Rate::new(vec![(1024, 2048), (2048, 3072)]).unwrap());
+        let shared =
+            SharedEfficiency { unhidden_permille: 250, row_traffic_permille: 2000, movement_traffic_permille: 1500 };
+        let products = vec![(DType::F32, product.clone())];
+        let basis = RateBasis::Profile;
+        let rates =
+            Rates { products, attention: vec![(DType::F32, product)], vector: one.clone(), memory: one, shared, basis };
+        HardwareSpec { launch_ps: 7, ..HardwareSpec::with(&gpu, rates) }
+    }
+
     #[test]
-    fn the_slower_of_arithmetic_and_memory_bounds_a_kernel() {
-        let a100 = spec("A100-SXM-80GB");
-        let matmul = work(WorkClass::Matmul, DType::BF16, 271_128_000_000, 1);
-        assert_eq!(a100.time(&matmul), Ok(1_000_000_000 + 3_000_000));
-        let copy = work(WorkClass::Memory, DType::F32, 1, 1_631_200_000);
-        assert_eq!(a100.time(&copy), Ok(1_000_000_000 + 3_000_000));
-        assert_eq!(a100.time(&Work { count: 7, ..copy }), Ok(7 * 1_003_000_000));
-        assert_eq!(a100.time(&work(WorkClass::Free, DType::F32, 0, 0)), Ok(0));
-        assert_eq!(a100.total(&[matmul, copy]), Ok(2_006_000_000));
+    fn a_kernel_takes_the_longer_of_arithmetic_and_traffic() {
+        let spec = simple();
+        let time = |class, flops, bytes| spec.time(&work(class, DType::F32, flops, bytes)).unwrap();
+        assert_eq!(time(WorkClass::Memory, 10, 1000), 1007);
+        assert_eq!(time(WorkClass::Memory, 1000, 10), 1007);
+        assert_eq!(time(WorkClass::Rows, 10, 1000), 2007);
+        assert_eq!(time(WorkClass::Movement, 0, 1000), 1507);
+        assert_eq!(time(WorkClass::Optimizer, 0, 1000), 1007);
+        assert_eq!(time(WorkClass::Free, 0, 0), 0);
+        // 1024 FLOP in 2048 ps, 2048 in 3072, between them linear; a quarter of the traffic is not hidden.
+        assert_eq!(time(WorkClass::Matmul, 1024, 0), 2048 + 7);
+        assert_eq!(time(WorkClass::Matmul, 1536, 400), 2560 + 100 + 7);
+        assert_eq!(time(WorkClass::Attention, 512, 4000), 4000 + 256 + 7);
+        let three = Work { count: 3, ..work(WorkClass::Memory, DType::F32, 0, 1000) };
+        assert_eq!(spec.total(&[three, three]), Ok(6 * 1007));
+    }
+
+    /// From the datasheet: 989 TFLOPS, of which 80.3 % were reached by the best product; 3,350 GB/s.
+    #[test]
+    fn a_large_product_is_as_fast_as_the_best_one_measured() {
+        let spec = spec("H100-SXM-80GB");
+        let reached = 989_000_000_000 * 803;
+        let fastest = (30..45).map(|log2| {
+            let time = spec.time(&work(WorkClass::Matmul, DType::BF16, 1 << log2, 0)).unwrap() - spec.launch_ps;
+            u64::try_from((1u128 << log2) * SECOND / u128::from(time)).unwrap()
+        });
+        let fastest = fastest.max().unwrap();
+        assert!(fastest.abs_diff(reached) < reached / 1000, "{fastest}");
+        let bytes = work(WorkClass::Memory, DType::F32, 0, 3_350_000_000);
+        assert!(spec.time(&bytes).unwrap() > 1_000_000_000);
     }
 
     /// 19.5 TFLOPS outside of the tensor cores, not 156 in TF32.
     #[test]
     fn f32_products_do_not_use_tf32() {
-        let matmul = work(WorkClass::Matmul, DType::F32, 19_500_000_000_000 / 1000 * 869, 0);
-        assert_eq!(spec("A100-SXM-80GB").time(&matmul), Ok(1_000_000_000_000 + 3_000_000));
+        let matmul = work(WorkClass::Matmul, DType::F32, 19_500_000_000_000, 0);
+        assert!(spec("A100-SXM-80GB").time(&matmul).unwrap() > 1_000_000_000_000);
+    }
+
+    /// On every type, in every class and element type that it has.
+    #[test]
+    fn more_work_never_takes_less_time() {
+        let classes =
+            [WorkClass::Matmul, WorkClass::Attention, WorkClass::Memory, WorkClass::Rows, WorkClass::Movement];
+        let sizes = || (0..63).flat_map(|log2| [3u64 << log2 >> 1, (1 << log2) + 1, 1 << log2]);
+        for gpu in Catalogue::builtin().types() {
+            let spec = HardwareSpec::of(gpu);
+            for (class, dtype) in
+                classes.iter().flat_map(|&class| [DType::F16, DType::F32, DType::F64].map(|d| (class, d)))
+            {
+                let (mut flops, mut bytes): (Vec<u64>, Vec<u64>) = (sizes().collect(), sizes().collect());
+                flops.sort_unstable();
+                bytes.sort_unstable();
+                for small in [0, 1 << 20, 1 << 30, 1 << 40] {
+                    let by_flops = flops.iter().map(|&f| spec.time(&work(class, dtype, f, small)));
+                    let by_bytes = bytes.iter().map(|&b| spec.time(&work(class, dtype, small, b)));
+                    for times in [by_flops.collect::<Vec<_>>(), by_bytes.collect()] {
+                        if times[0].is_ok() {
+                            assert!(
+                                times.is_sorted_by_key(|time| time.clone().unwrap()),
+                                "{} {class:?} {dtype}",
+                                gpu.name
+                            );
+                        }
+                    }
+                }
+            }
+        }
     }
 
     #[test]

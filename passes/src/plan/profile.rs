@@ -10,8 +10,12 @@ pub enum WorkClass {
     Matmul,
     /// Fused attention: products and softmax.
     Attention,
-    /// Elementwise operators, normalizations, softmax, losses, movement, gather: bound by memory.
+    /// Elementwise operators, reductions, losses, gather: bound by memory.
     Memory,
+    /// Normalizations and softmax: bound by memory too, with more passes over each row.
+    Rows,
+    /// Copies in another order.
+    Movement,
     /// Gradient sums and parameter updates.
     Optimizer,
     /// No kernel: another shape of the same bytes, or constant data.
@@ -117,11 +121,11 @@ fn class(op: &Op) -> WorkClass {
             | Attention::AttentionMaskGrad { scale: _, causal: _ },
         ) => WorkClass::Attention,
         Op::Attention(Attention::Rope { interleaved: _ } | Attention::RopeGrad { interleaved: _ }) => WorkClass::Memory,
-        Op::Elementwise(_) | Op::Reduction(_) | Op::Normalization(_) | Op::Indexing(_) => WorkClass::Memory,
-        Op::Pooling(_) | Op::BatchNorm(_) => WorkClass::Memory,
+        Op::Normalization(_) | Op::BatchNorm(_) => WorkClass::Rows,
+        Op::Elementwise(_) | Op::Reduction(_) | Op::Indexing(_) | Op::Pooling(_) => WorkClass::Memory,
         Op::Random(_) | Op::Loss(_) | Op::Opaque(_) => WorkClass::Memory,
         Op::Movement(_) if op.is_alias() => WorkClass::Free,
-        Op::Movement(_) => WorkClass::Memory,
+        Op::Movement(_) => WorkClass::Movement,
         Op::Creation(_) => WorkClass::Free,
         Op::Optimizer(_) => WorkClass::Optimizer,
     }
@@ -133,7 +137,7 @@ fn arithmetic_dtype(class: WorkClass, inputs: &[&Type], outputs: &[&Type]) -> DT
     let mut touched = inputs.iter().chain(outputs).map(|ty| ty.dtype);
     match class {
         WorkClass::Matmul | WorkClass::Attention => inputs.first().map_or(DType::F32, |ty| ty.dtype),
-        WorkClass::Memory | WorkClass::Optimizer | WorkClass::Free => {
+        WorkClass::Memory | WorkClass::Rows | WorkClass::Movement | WorkClass::Optimizer | WorkClass::Free => {
             touched.find(|dtype| dtype.is_float() && *dtype != DType::F32).unwrap_or(DType::F32)
         }
     }
