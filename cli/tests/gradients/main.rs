@@ -1,10 +1,12 @@
-//! Gradients held to central differences, kinks to PyTorch's conventions, and whole models to PyTorch's numbers.
+//! Gradients held to central differences, kinks to PyTorch's conventions, single nodes to ONNX's own test cases, and whole
+//! models to PyTorch's numbers.
 
 mod elementwise;
 mod finite;
 mod fused;
 mod kinks;
 mod models;
+mod nodes;
 mod structured;
 mod windows;
 

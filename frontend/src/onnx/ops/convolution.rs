@@ -31,25 +31,36 @@ fn conv(lower: &mut Lower<'_>, call: &Call<'_>) -> Results {
 fn conv_transpose(lower: &mut Lower<'_>, call: &Call<'_>) -> Results {
     let (x, weight) = (call.input(0)?, call.input(1)?);
     let (shape, kernel, groups) = operands(lower, call)?;
-    if call.has("output_shape") {
-        return Err(Fail::form("a transposed convolution with an `output_shape`"));
-    }
-    if call.string("auto_pad", "NOTSET")?.starts_with("SAME") {
-        return Err(Fail::form("a transposed convolution with automatic padding"));
-    }
-    let n = shape.len() - 2;
-    let windows = Windows::read(call, &shape[2..], kernel[2..].to_vec())?;
-    let beyond = list(call, "output_padding", n, 0)?;
-    let Windows { kernel: sizes, strides, low, high, dilations } = windows;
+    let dims = &shape[2..];
+    let Windows { kernel: sizes, strides, mut low, mut high, dilations } =
+        Windows::read(call, dims, kernel[2..].to_vec())?;
+    let beyond = list(call, "output_padding", dims.len(), 0)?;
+    let auto_pad = call.string("auto_pad", "NOTSET")?;
+    let is_same = auto_pad.starts_with("SAME");
+    let places = match call.ints("output_shape")? {
+        Some(_) => Some(list(call, "output_shape", dims.len(), 0)?),
+        None if is_same => Some(dims.iter().zip(&strides).map(|(dim, stride)| dim.saturating_mul(*stride)).collect()),
+        None => None,
+    };
     let mut result = vec![shape[0], kernel[1].saturating_mul(groups)];
-    for axis in 0..n {
-        let places = (shape[2 + axis].saturating_sub(1))
+    for (axis, &dim) in dims.iter().enumerate() {
+        // Without padding.
+        let mut full = (dim.saturating_sub(1))
             .checked_mul(strides[axis])
-            .and_then(|last| {
-                last.checked_add((sizes[axis] - 1).checked_mul(dilations[axis])?)?.checked_add(1 + beyond[axis])
-            })
-            .and_then(|end| end.checked_sub(low[axis].checked_add(high[axis])?));
-        result.push(places.ok_or("its padding leaves nothing of its result")?);
+            .and_then(|last| last.checked_add((sizes[axis] - 1).checked_mul(dilations[axis])?))
+            .and_then(|last| last.checked_add(beyond[axis])?.checked_add(1))
+            .ok_or("its result is larger than any memory")?;
+        if let Some(places) = &places {
+            // A result that is larger has zeros behind it.
+            full = full.max(places[axis]);
+            let padding = full - places[axis];
+            let less = padding / 2;
+            // Automatic padding differs in where an odd position goes.
+            (low[axis], high[axis]) =
+                if auto_pad == "SAME_UPPER" { (less, padding - less) } else { (padding - less, less) };
+        }
+        let padding = low[axis].checked_add(high[axis]);
+        result.push(padding.and_then(|padding| full.checked_sub(padding)).ok_or("its padding leaves nothing")?);
     }
     let op = Convolution::ConvInputGrad { shape: result, strides, low, high, dilations, groups };
     let y = lower.emit_one(op, &[weight, x])?;
