@@ -26,6 +26,7 @@ fn main() {
             cluster: testdata.join("clusters/two-nodes.toml"),
             stages,
             recompute: Recompute::Fit,
+            ..CompileOptions::default()
         };
         let mut times: Vec<Duration> = (0..RUNS)
             .map(|_| {

@@ -6,6 +6,8 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use trainc::{BAD_OPTION, CompileOptions, Failure, ModelOptions, Recompute, parse_bindings};
 use trainc_ir::{Diagnostic, ImportOptions};
+use trainc_passes::plan::ScheduleChoice;
+use trainc_passes::schedule::ScheduleError;
 
 /// Compiles a model and a description of a GPU cluster into a training plan.
 #[derive(Debug, Parser)]
@@ -129,9 +131,15 @@ pub(crate) struct ModelArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Cluster")]
 pub(crate) struct ClusterArgs {
-    /// Number of pipeline stages; without it the fastest is taken
+    /// Number of ranks of the pipeline; without it the fastest is taken
     #[arg(long, value_name = "N")]
     pp: Option<u64>,
+    /// The order of work: gpipe, 1f1b, interleaved, breadth-first, breadth-first:N, zb-h1, zb-v, or auto, the fastest
+    #[arg(long, value_name = "KIND")]
+    schedule: Option<String>,
+    /// Stages of each rank, for schedules that can have several
+    #[arg(long, value_name = "N")]
+    loops: Option<u64>,
     /// What the backward computes again instead of keeping it: `none`, `full`, or `fit`, as little as fits
     #[arg(long, value_name = "POLICY")]
     recompute: Option<String>,
@@ -158,6 +166,8 @@ pub(crate) enum Emit {
     Training,
     /// The plan in its JSON form
     Plan,
+    /// The order of work, a line per rank, for torch.distributed.pipelining
+    TorchSchedule,
 }
 
 /// `compile`
@@ -375,11 +385,15 @@ impl ImportArgs {
 impl ClusterArgs {
     fn options(&self, model: &ModelArgs, cluster: PathBuf) -> Result<CompileOptions, Failure> {
         let recompute = self.recompute.as_deref().map_or(Ok(Recompute::default()), str::parse);
+        let schedule = self.schedule.as_deref().map_or(Ok(ScheduleChoice::default()), str::parse);
+        let no_schedule = |error: ScheduleError| Failure::usage(Diagnostic::error(BAD_OPTION, error.to_string()));
         Ok(CompileOptions {
             model: model.options()?,
             cluster,
             stages: self.pp,
             recompute: recompute.map_err(Failure::usage)?,
+            schedule: schedule.map_err(no_schedule)?,
+            loops: self.loops,
         })
     }
 }

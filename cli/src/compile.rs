@@ -17,6 +17,7 @@ use trainc_ir::{Cluster, Diagnostic, ImportOptions, Imported, ModelSource};
 use trainc_passes::PassEvent;
 use trainc_passes::plan::partition::{Partition, RecomputePolicy, Stages};
 use trainc_passes::plan::{PlanOptions, Planned, plan_with};
+use trainc_passes::schedule::Schedule;
 
 /// A compiled model.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub struct Compiled {
     pub plan: VerifiedPlan,
     /// How the model was divided, and which divisions lost.
     pub partition: Partition,
+    /// The order of work.
+    pub schedule: Schedule,
     /// The cluster that the plan is for.
     pub cluster: Cluster,
     /// Every file that was read: the model, those of its data files that were needed, the cluster.
@@ -97,10 +100,12 @@ fn compile_for(
             Recompute::Full => RecomputePolicy::Full,
             Recompute::Fit => RecomputePolicy::Fit,
         },
+        schedule: options.schedule,
+        loops: loops(options.loops)?,
     };
     let mut done = |step| observer(Progress::Done(step));
-    let Planned { plan, partition, units: _ } =
-        plan_with(graph, &cluster, &plan_options, &header, &mut done).map_err(|why| {
+    let Planned { plan, partition, units: _, schedule } = plan_with(graph, &cluster, &plan_options, &header, &mut done)
+        .map_err(|why| {
             let mut failure = infeasible::failure(&why, &cluster, &prepared, options, &plan_options);
             failure.diagnostics.append(&mut cluster_notes);
             failure
@@ -112,7 +117,7 @@ fn compile_for(
     inputs.push(options.cluster.clone());
     cluster_notes.extend(notes.iter().cloned());
     cluster_notes.extend(estimated_only(&given, plan.plan()));
-    Ok(Compiled { plan, partition, cluster: given, inputs, notes: cluster_notes })
+    Ok(Compiled { plan, partition, schedule, cluster: given, inputs, notes: cluster_notes })
 }
 
 fn broken(error: &PlanError) -> Diagnostic {
@@ -130,6 +135,17 @@ fn stages(forced: Option<u64>) -> Result<Stages, Failure> {
         Some((_, Ok(n))) => Ok(Stages::Forced(n)),
         Some((n, Err(_))) => refuse(format!("a pipeline of {n} stages needs more GPUs than there can be")),
         None => Ok(Stages::Best { max: u32::MAX }),
+    }
+}
+
+/// The planner's form of `--loops`.
+fn loops(asked: Option<u64>) -> Result<Option<usize>, Failure> {
+    match asked {
+        Some(0) => {
+            let message = "a rank with 0 stages does nothing";
+            Err(Failure::usage(Diagnostic::error(BAD_OPTION, message).with_help("give a number from 1 to --loops")))
+        }
+        asked => Ok(asked.map(|n| usize::try_from(n).unwrap_or(usize::MAX))),
     }
 }
 

@@ -25,7 +25,8 @@ pub(crate) fn header(
     training: &TrainingGraph,
     micro_batch: Option<u64>,
 ) -> Header {
-    let CompileOptions { model: of_model, cluster: _, stages, recompute } = options;
+    // The planner notes the schedule itself: it may have chosen it.
+    let CompileOptions { model: of_model, cluster: _, stages, recompute, schedule: _, loops: _ } = options;
     let train = (!of_model.train.is_empty()).then(|| of_model.train.join(","));
     let chosen = [
         (LOSS, of_model.loss.clone()),

@@ -22,13 +22,17 @@ const NOT_CONNECTED: &str = "E0604";
 /// Too little memory.
 const NO_MEMORY: &str = "E0605";
 
+/// No such schedule.
+const NO_SCHEDULE: &str = "E0606";
+
 /// Every code of a failed plan with its meaning in one line, in order.
-pub(crate) const PLAN_CODES: [(&str, &str); 5] = [
+pub(crate) const PLAN_CODES: [(&str, &str); 6] = [
     (NO_USABLE_GPU, "no GPU of the cluster can run the model: the message says why for every group"),
     (TOO_FEW_UNITS, "more pipeline stages are asked for than the model has units that can be cut apart"),
     (TOO_FEW_GPUS, "more pipeline stages are asked for than there are GPUs that can be used"),
     (NOT_CONNECTED, "the groups of the cluster are not linked as the stages would need"),
     (NO_MEMORY, "the model fits on no division of the cluster: the message says what is missing and what would fit"),
+    (NO_SCHEDULE, "the schedule does not exist for this number of ranks, stages per rank and micro-batches"),
 ];
 
 /// Smaller micro-batches that are tried before giving up.
@@ -83,6 +87,8 @@ fn reason(reason: &Reason, cluster: &Cluster, names: &[String]) -> Diagnostic {
             let message = format!("{asked} stages need {asked} GPUs, cluster `{}` has {usable}", cluster.name);
             Diagnostic::error(TOO_FEW_GPUS, message)
         }
+        Reason::NoSchedule(error) => Diagnostic::error(NO_SCHEDULE, error.to_string())
+            .with_help("choose another --schedule, or other numbers with --pp, --loops and --micro-batches"),
         Reason::NotConnected { n_stages } => {
             let message = format!("the groups of cluster `{}` are not linked as {n_stages} stages need", cluster.name);
             Diagnostic::error(NOT_CONNECTED, message)

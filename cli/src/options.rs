@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use trainc_ir::Diagnostic;
 use trainc_passes::TrainingOptions;
+use trainc_passes::plan::ScheduleChoice;
 use trainc_passes::transform::{LossSpec, OptimizerConfig, Trainable};
 
 /// A model and how it is trained.
@@ -34,10 +35,14 @@ pub struct CompileOptions {
     pub model: ModelOptions,
     /// The file that describes the cluster.
     pub cluster: PathBuf,
-    /// Number of pipeline stages; the planner chooses where absent.
+    /// Number of ranks of the pipeline; the planner chooses where absent.
     pub stages: Option<u64>,
     /// What to recompute.
     pub recompute: Recompute,
+    /// The order in which ranks do their work.
+    pub schedule: ScheduleChoice,
+    /// Stages of each rank; what the schedule has where absent.
+    pub loops: Option<u64>,
 }
 
 /// What the backward computes again instead of keeping.

@@ -66,8 +66,17 @@ fn head(plan: &Plan) -> String {
     } else {
         format!(" = {} {}", count(prediction.tokens), if prediction.tokens == 1 { "token" } else { "tokens" })
     };
+    let options = &plan.header.options;
+    let schedule = options.get("schedule").map_or_else(String::new, |kind| {
+        let loops = options.get("loops").filter(|loops| *loops != "1");
+        let loops = loops.map_or_else(String::new, |loops| format!(" with {loops} stages per rank"));
+        format!("\n  schedule: {kind}{loops}")
+    });
     format!(
-        "{} on {}: {}\n  {} trained parameters{others}; {blocks}\n  a step: {} x {}{tokens}\n",
+        "{} on {}: {}
+  {} trained parameters{others}; {blocks}
+  a step: {} x {}{tokens}{schedule}
+",
         plan.header.model,
         plan.header.cluster,
         gpus.join(", "),

@@ -27,7 +27,13 @@ fn job(model: &str, bind: &[(&str, u64)], cluster: &str, stages: u64, recompute:
         micro_batches: Some(4),
         ..ModelOptions::default()
     };
-    CompileOptions { model, cluster: testdata("clusters").join(cluster), stages: Some(stages), recompute }
+    CompileOptions {
+        model,
+        cluster: testdata("clusters").join(cluster),
+        stages: Some(stages),
+        recompute,
+        ..CompileOptions::default()
+    }
 }
 
 fn first(recompute: Recompute) -> Compiled {

@@ -19,7 +19,13 @@ fn replayed(stages: u64) -> Replayed {
         ..ModelOptions::default()
     };
     let cluster = testdata("clusters/two-nodes.toml");
-    let options = CompileOptions { model, cluster, stages: Some(stages), recompute: Recompute::Full };
+    let options = CompileOptions {
+        model,
+        cluster,
+        stages: Some(stages),
+        recompute: Recompute::Full,
+        ..CompileOptions::default()
+    };
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let out = folder.path().join("out");
     write(&compile(&options).expect("the plan fits"), &options, &out).expect("the folder can be written");

@@ -76,7 +76,7 @@ pub(crate) fn run(shape: Shape, nodes: usize) -> (usize, Vec<Row>) {
 
 fn plans(training: &trainc_ir::TrainingGraph, watch: &mut Watch) {
     let cluster = Cluster::from_toml("bench.toml", CLUSTER).expect("the cluster is valid");
-    let options = PlanOptions { micro_batches: 8, stages: Stages::Forced(4), recompute: RecomputePolicy::Fit };
+    let options = PlanOptions::new(8, Stages::Forced(4), RecomputePolicy::Fit);
     let digests = Digests { model: String::new(), training_graph: String::new(), cluster: String::new() };
     let header = Header {
         compiler: "bench".to_owned(),

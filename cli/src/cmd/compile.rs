@@ -13,7 +13,7 @@ use trainc_ir::text::{print, print_training};
 /// Compiles a model.
 pub(crate) fn run(args: &CompileArgs, output: Output) -> Result<(), Failure> {
     let options = args.options()?;
-    if args.emit == Some(Emit::Plan) && !args.has_cluster() {
+    if matches!(args.emit, Some(Emit::Plan | Emit::TorchSchedule)) && !args.has_cluster() {
         let message = "a plan is made for a cluster";
         return Err(Failure::usage(
             Diagnostic::error(BAD_OPTION, message).with_help("describe it with --cluster FILE"),
@@ -55,6 +55,7 @@ pub(crate) fn run(args: &CompileArgs, output: Output) -> Result<(), Failure> {
                     ));
                     output.object(&object(plan));
                 }
+                (_, Some(Emit::TorchSchedule)) => output.asked(&compiled.schedule.to_torch_csv()),
                 (_, Some(_)) | (None, None) => output.asked(&plan_to_json(plan)),
             }
         }

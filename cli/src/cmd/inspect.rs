@@ -8,8 +8,8 @@ use crate::table::{Align, Table};
 use std::collections::BTreeMap;
 use trainc::units::{bytes, count, rounded};
 use trainc::{
-    CANNOT_READ, CONFLICTING_OPTIONS, Failure, Forward, ModelOptions, PLAN_JSON, PLAN_PB, check, is_plan, join_units,
-    prepare, prepare_forward, prepare_until,
+    BAD_OPTION, CANNOT_READ, CONFLICTING_OPTIONS, Failure, Forward, ModelOptions, PLAN_JSON, PLAN_PB, check, is_plan,
+    join_units, prepare, prepare_forward, prepare_until,
 };
 use trainc_backend::{current_file, plan_to_json};
 use trainc_ir::text::{print, print_training};
@@ -49,6 +49,11 @@ pub(crate) fn run(args: &InspectArgs, output: Output) -> Result<(), Failure> {
             Some(checked) => output.asked(&plan_to_json(checked.plan.plan())),
             None => return Err(Failure::usage(no_plan())),
         },
+        (None, Some(Emit::TorchSchedule)) => {
+            let message = "an order of work is made with a plan";
+            let help = "use `trainc compile --emit torch-schedule`, or `trainc simulate --uniform` for equal stages";
+            return Err(Failure::usage(Diagnostic::error(BAD_OPTION, message).with_help(help)));
+        }
         (None, None) => {
             let forward = tables(&options, output, &mut watch)?;
             output.diagnostics(&forward.notes);

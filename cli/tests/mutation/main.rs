@@ -67,7 +67,7 @@ fn planned(training: &TrainingGraph, stages: u32, micro_batches: u64, recompute:
     let text =
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/clusters/mixed.toml")).unwrap();
     let cluster = Cluster::from_toml("mixed.toml", &text).unwrap();
-    let options = PlanOptions { micro_batches, stages: Stages::Forced(stages), recompute };
+    let options = PlanOptions::new(micro_batches, Stages::Forced(stages), recompute);
     let digests = Digests { model: String::new(), training_graph: String::new(), cluster: String::new() };
     let header = Header {
         compiler: String::new(),

@@ -63,7 +63,7 @@ fn compiled(model: &str, bind: &[(&str, u64)], micro_batches: u64, stages: u64, 
         ..ModelOptions::default()
     };
     let cluster = testdata("clusters/mixed.toml");
-    compile(&CompileOptions { model, cluster, stages: Some(stages), recompute })
+    compile(&CompileOptions { model, cluster, stages: Some(stages), recompute, ..CompileOptions::default() })
         .unwrap_or_else(|failure| panic!("{stages} stages, {recompute:?}: {failure}"))
 }
 

@@ -1,17 +1,19 @@
 //! Measures what the units of a model do and hold: the profiles that partitioning works on.
 
 use super::crossing::{Crossing, StageUnits};
-use super::facts::{Facts, Source};
+use super::facts::{Facts, Source, UnitContribution};
 use super::flow::Flow;
 use super::layout::live::locals_peak;
 use super::profile::{ParameterProfile, UnitProfile, Work};
 use super::segments::{Pool, sum_type};
+use super::split::split;
 use super::stage::{Act, Context, draft};
 use crate::schedule::{Schedule, Work as ScheduledWork};
 use std::collections::BTreeSet;
 use trainc_ir::id::Id;
+use trainc_ir::op::Optimizer;
 use trainc_ir::plan::KernelCall;
-use trainc_ir::{InputRole, Phase, Type, ValueId};
+use trainc_ir::{InputRole, NodeId, Phase, Type, ValueId};
 
 /// Profiles of all units for one micro-batch.
 pub(crate) fn profiles(facts: &Facts<'_>) -> Vec<UnitProfile> {
@@ -43,6 +45,9 @@ pub(crate) fn profiles(facts: &Facts<'_>) -> Vec<UnitProfile> {
     let works = vec![ScheduledWork::forward(0, 0), ScheduledWork::backward(0, 0)];
     let schedule = Schedule { micro_batches: 1, rank_of: vec![0], ranks: vec![works] };
     let flow = Flow::new(&schedule, &[]);
+    for (unit, profile) in profiles.iter_mut().enumerate() {
+        profile.weight_grad = weight_grad(facts, unit);
+    }
     for stages in [&kept, &recomputed] {
         let context = Context { facts, stages, transfers: &[], schedule: &schedule, flow: &flow };
         let mut pool = Pool::default();
@@ -70,6 +75,22 @@ pub(crate) fn profiles(facts: &Facts<'_>) -> Vec<UnitProfile> {
         }
     }
     profiles
+}
+
+/// The work of the part of a unit's backward that can be put off.
+fn weight_grad(facts: &Facts<'_>, unit: usize) -> Vec<Work> {
+    let step = &facts.training.step;
+    let [_, late] = split(facts, unit);
+    let node = |&id: &NodeId| {
+        let node = &step.nodes[id];
+        Work::of(&node.op, &step.types(&node.inputs), &step.types(&node.outputs))
+    };
+    let sum = |contribution: &UnitContribution| {
+        let ty = step.ty(contribution.value);
+        let sum = sum_type(ty);
+        Work::of(&Optimizer::Accumulate.into(), &[&sum, ty], &[&sum])
+    };
+    Work::gather(late.nodes.iter().map(node).chain(late.contributions.iter().map(sum)).collect())
 }
 
 fn work(pool: &Pool, call: &KernelCall) -> Work {

@@ -9,6 +9,7 @@
 
 mod assemble;
 mod build;
+mod choice;
 mod clock;
 pub mod cost;
 mod crossing;
@@ -29,6 +30,7 @@ mod split;
 mod stage;
 
 pub use build::PlacedStage;
+pub use choice::ScheduleChoice;
 pub use crossing::StageUnits;
 pub use planner::{PlanOptions, Planned, plan, plan_with};
 pub use shortlist::{MAX_GROUPS, shortlist};

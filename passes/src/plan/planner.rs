@@ -2,16 +2,17 @@
 //! bytes exceed the estimate.
 
 use super::build::{PlacedStage, build};
+use super::choice::{ScheduleChoice, default_loops};
 use super::crossing::StageUnits;
 use super::facts::Facts;
 use super::measure::profiles;
 use super::partition::{
-    Infeasible, Lost, Partition, PartitionOptions, RecomputePolicy, RunnerUp, StageChoice, StageCosts, Stages,
+    Infeasible, Lost, Partition, PartitionOptions, Reason, RecomputePolicy, RunnerUp, StageChoice, StageCosts, Stages,
     partition,
 };
 use super::profile::UnitProfile;
 use super::simulate::{RecomputeTime, simulate};
-use crate::schedule::{Generator, ScheduleKind, Shape};
+use crate::schedule::{Generator, Schedule, ScheduleKind, Shape};
 use trainc_ir::plan::{Header, Plan, RecomputePrediction};
 use trainc_ir::{Cluster, NodeGroup, TrainingGraph};
 
@@ -20,10 +21,21 @@ use trainc_ir::{Cluster, NodeGroup, TrainingGraph};
 pub struct PlanOptions {
     /// Micro-batches of a step, at least 1.
     pub micro_batches: u64,
-    /// Number of stages.
+    /// Number of ranks of the pipeline.
     pub stages: Stages,
     /// How much is recomputed.
     pub recompute: RecomputePolicy,
+    /// The order of work.
+    pub schedule: ScheduleChoice,
+    /// Stages of each rank, at least 1; without it what the schedule has.
+    pub loops: Option<usize>,
+}
+
+impl PlanOptions {
+    /// 1F1B with one stage per rank.
+    pub fn new(micro_batches: u64, stages: Stages, recompute: RecomputePolicy) -> Self {
+        Self { micro_batches, stages, recompute, schedule: ScheduleChoice::default(), loops: None }
+    }
 }
 
 /// A plan and how it came about.
@@ -35,6 +47,8 @@ pub struct Planned {
     pub partition: Partition,
     /// What the units of the model do and hold.
     pub units: Vec<UnitProfile>,
+    /// The order of work.
+    pub schedule: Schedule,
 }
 
 /// The room asked for grows by at most two to this power per round.
@@ -71,35 +85,97 @@ pub fn plan_with(
     observer("facts");
     let units = profiles(&facts);
     observer("measure");
-    let mut request = PartitionOptions {
-        micro_batches: options.micro_batches,
-        stages: options.stages,
-        recompute: options.recompute,
-        reductions: Vec::new(),
-        n_library_streams: LIBRARY_STREAMS,
-        cuda_only: true,
-    };
-    let mut round = 0;
-    loop {
-        let partition = divide(&units, cluster, &request)?;
-        observer("partition");
-        let shape = Shape { ranks: partition.stages.len(), loops: 1, micro_batches: options.micro_batches };
-        let schedule = ScheduleKind::OneFOneB.generate(&shape).expect("the numbers are positive");
-        let mut plan = build(&facts, &units, cluster, &placed(&partition), &schedule, header.clone());
-        observer("build");
-        let ranks = &plan.prediction.ranks;
-        let excess: Vec<u64> = ranks.iter().map(|r| r.device_bytes.saturating_sub(r.capacity_bytes)).collect();
-        if excess.iter().all(|&bytes| bytes == 0) {
-            predict(&mut plan, cluster, &partition);
-            observer("simulate");
-            return Ok(Planned { plan, partition, units });
+    let planner = Planner { facts: &facts, units: &units, cluster, options, header };
+    match options.schedule {
+        ScheduleChoice::Kind(kind) => planner.plan(kind, options.loops.unwrap_or(default_loops(kind)), observer),
+        ScheduleChoice::Auto => planner.fastest(observer),
+    }
+}
+
+struct Planner<'p> {
+    facts: &'p Facts<'p>,
+    units: &'p [UnitProfile],
+    cluster: &'p Cluster,
+    options: &'p PlanOptions,
+    header: &'p Header,
+}
+
+impl Planner<'_> {
+    /// The plan under one schedule.
+    fn plan(
+        &self,
+        kind: ScheduleKind,
+        loops: usize,
+        observer: &mut dyn FnMut(&'static str),
+    ) -> Result<Planned, Infeasible> {
+        let Self { facts, units, cluster, options, header } = *self;
+        let mut request = PartitionOptions {
+            micro_batches: options.micro_batches,
+            stages: options.stages,
+            recompute: options.recompute,
+            reductions: Vec::new(),
+            n_library_streams: LIBRARY_STREAMS,
+            cuda_only: true,
+            schedule: kind,
+            loops,
+        };
+        let mut header = header.clone();
+        if (kind, loops) != (ScheduleKind::OneFOneB, 1) {
+            header.options.insert("schedule".to_owned(), kind.to_string());
+            header.options.insert("loops".to_owned(), loops.to_string());
         }
-        // Room is asked for twice as fast in every round, so that the rounds end: with a plan, or with no division left.
-        request.reductions.resize(excess.len().max(request.reductions.len()), 0);
-        for (reduction, bytes) in request.reductions.iter_mut().zip(excess) {
-            *reduction = reduction.saturating_add(bytes.saturating_mul(1 << round));
+        let mut round = 0;
+        loop {
+            let partition = divide(units, cluster, &request)?;
+            observer("partition");
+            let shape = Shape { ranks: partition.n_ranks(), loops, micro_batches: options.micro_batches };
+            let schedule = kind
+                .generate(&shape)
+                .map_err(|error| Infeasible { reason: Reason::NoSchedule(error), changes: Vec::new() })?;
+            let mut plan = build(facts, units, cluster, &placed(&partition), &schedule, header.clone());
+            observer("build");
+            let ranks = &plan.prediction.ranks;
+            let excess: Vec<u64> = ranks.iter().map(|r| r.device_bytes.saturating_sub(r.capacity_bytes)).collect();
+            if excess.iter().all(|&bytes| bytes == 0) {
+                predict(&mut plan, cluster, &partition);
+                observer("simulate");
+                return Ok(Planned { plan, partition, units: units.to_vec(), schedule });
+            }
+            // Room is asked for twice as fast in every round, so that the rounds end: with a plan, or with no division left.
+            request.reductions.resize(excess.len().max(request.reductions.len()), 0);
+            for (reduction, bytes) in request.reductions.iter_mut().zip(excess) {
+                *reduction = reduction.saturating_add(bytes.saturating_mul(1 << round));
+            }
+            round = (round + 1).min(MAX_SHIFT);
         }
-        round = (round + 1).min(MAX_SHIFT);
+    }
+
+    /// The plan of the schedule with the least simulated step; of equal ones the first.
+    fn fastest(&self, observer: &mut dyn FnMut(&'static str)) -> Result<Planned, Infeasible> {
+        let loops = self.options.loops.unwrap_or(2).max(2);
+        let mut tried = vec![(ScheduleKind::OneFOneB, 1), (ScheduleKind::GPipe, 1), (ScheduleKind::ZbH1, 1)];
+        if self.options.loops != Some(1) {
+            tried.push((ScheduleKind::Interleaved, loops));
+            tried.push((ScheduleKind::BreadthFirst { contiguous: None }, loops));
+        }
+        if self.options.loops.is_none_or(|loops| loops == 2) {
+            tried.push((ScheduleKind::ZbV, 2));
+        }
+        let mut best: Option<Planned> = None;
+        let mut why = None;
+        for (kind, loops) in tried {
+            match self.plan(kind, loops, observer) {
+                Ok(found) => {
+                    let slower =
+                        best.as_ref().is_some_and(|b| b.plan.prediction.step_ps <= found.plan.prediction.step_ps);
+                    if !slower {
+                        best = Some(found);
+                    }
+                }
+                Err(error) => why = why.or(Some(error)),
+            }
+        }
+        best.ok_or_else(|| why.expect("a schedule without a plan says why"))
     }
 }
 
@@ -107,6 +183,9 @@ pub fn plan_with(
 /// does at least four fifths of what one alone would do: a small model gains little time from many GPUs, and wastes them.
 fn divide(units: &[UnitProfile], cluster: &Cluster, request: &PartitionOptions) -> Result<Partition, Infeasible> {
     let best = partition(units, cluster, request)?;
+    if request.loops > 1 {
+        return Ok(best);
+    }
     if matches!(request.stages, Stages::Forced(_)) || best.stages.len() == 1 || !fits_alone(units, cluster, request) {
         return Ok(best);
     }

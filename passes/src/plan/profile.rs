@@ -76,6 +76,8 @@ pub struct UnitProfile {
     pub forward: Vec<Work>,
     /// Work of the backward, gradient sums included.
     pub backward: Vec<Work>,
+    /// The part of it that nothing but the weights' gradients needs.
+    pub weight_grad: Vec<Work>,
     /// Work of running the forward again; empty for a unit that is never recomputed.
     pub recompute: Vec<Work>,
     /// Work of the optimizer, once per step.

@@ -107,7 +107,7 @@ fn arenas_are_within_two_percent_of_the_liveness_bound() {
 fn a_toy_model_gets_one_gpu_unless_more_are_asked_for() {
     let training = language_model(4, 8);
     let of = |stages| {
-        let options = PlanOptions { micro_batches: 4, stages, recompute: RecomputePolicy::Fit };
+        let options = PlanOptions::new(4, stages, RecomputePolicy::Fit);
         plan_for(&training, &cluster(), &options, &header()).unwrap().plan.ranks.len()
     };
     assert_eq!(of(Stages::Best { max: u32::MAX }), 1);

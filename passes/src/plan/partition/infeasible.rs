@@ -4,6 +4,7 @@ use super::objective::{Bytes, Want};
 use super::search::{Placed, Space, search};
 use super::stage_cost::{RecomputePolicy, StageCosts};
 use super::{MAX_STAGES, PartitionOptions, Stages};
+use crate::schedule::ScheduleError;
 use std::ops::Range;
 use trainc_ir::NodeGroupId;
 use trainc_ir::id::Id;
@@ -39,6 +40,8 @@ pub enum Reason {
         /// GPUs that can be used.
         usable: u64,
     },
+    /// The schedule does not exist for these numbers.
+    NoSchedule(ScheduleError),
     /// The groups are not connected as the stages would need.
     NotConnected {
         /// Number of stages.

@@ -34,7 +34,9 @@ impl Limits {
     pub(super) fn new(costs: &StageCosts<'_>, limits: &[u32]) -> Self {
         let n_units = costs.n_units();
         let usable: Vec<usize> = (0..limits.len()).filter(|&g| limits[g] > 0).collect();
-        let time = |unit, group: usize| costs.least_time(unit, NodeGroupId::from_index(group)).unwrap_or(u64::MAX);
+        let time = |unit: usize, group: usize| {
+            costs.least_time(unit..unit + 1, NodeGroupId::from_index(group)).unwrap_or(u64::MAX)
+        };
         let total = |g: usize| (0..n_units).fold(0u64, |sum, unit| sum.saturating_add(time(unit, g))).max(1);
         let least = usable.iter().map(|&g| total(g)).min().unwrap_or(1);
         let speed = |g: usize| match usable.contains(&g) {

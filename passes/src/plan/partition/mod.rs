@@ -1,12 +1,13 @@
 //! Divides the units of a model into pipeline stages and gives each stage a GPU: the fastest division that fits.
 //!
-//! Every stage has one GPU. The GPUs of a group are used in the order of stages, node after node, so two neighbouring
+//! Every stage has one GPU (several stages per GPU: `looped.rs`). The GPUs of a group are used in the order of stages, node after node, so two neighbouring
 //! stages of a group are on one node unless the first of them fills it. Neighbours, and holders of shared parameters,
-//! must be connected. What is minimized is the predicted step time of 1F1B (`objective.rs` has the formula), exactly
-//! unless more than [`WIDTH`] points are left after a stage, which the result says.
+//! must be connected. What is minimized is the predicted step time of 1F1B (`objective.rs` has the formula; other schedules
+//! count with the micro-batches that they hold), exactly unless more than [`WIDTH`] points are left after a stage, which the result says.
 
 mod infeasible;
 mod limits;
+mod looped;
 mod objective;
 mod search;
 mod stage_cost;
@@ -17,8 +18,10 @@ mod tests;
 pub use infeasible::{Change, Infeasible, Reason};
 pub use stage_cost::{RecomputePolicy, StageCosts, StagePoint};
 
+use crate::schedule::ScheduleKind;
 use objective::{StepTime, transfer_times};
 use search::{Found, Placed, Space, search};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use trainc_ir::id::Id;
 use trainc_ir::{Cluster, NodeGroupId};
@@ -54,28 +57,42 @@ pub enum Stages {
 pub struct PartitionOptions {
     /// Micro-batches of a step.
     pub micro_batches: u64,
-    /// Number of stages.
+    /// Number of ranks, each with `loops` stages.
     pub stages: Stages,
     /// How much is recomputed.
     pub recompute: RecomputePolicy,
-    /// Bytes to leave free on each stage, where the laid-out bytes exceeded the estimate; missing entries are 0.
+    /// Bytes to leave free on each rank, where the laid-out bytes exceeded the estimate; missing entries are 0.
     pub reductions: Vec<u64>,
     /// Streams of a rank that call libraries with a workspace.
     pub n_library_streams: u32,
     /// Whether only GPUs are used that programs can be emitted for.
     pub cuda_only: bool,
+    /// The order of work.
+    pub schedule: ScheduleKind,
+    /// Stages of each rank.
+    pub loops: usize,
 }
 
 impl PartitionOptions {
-    /// Bytes to leave free on a stage.
+    /// How many micro-batches a stage holds at a time where every rank has one stage.
+    pub fn in_flight(&self, n_stages: usize, stage: usize) -> u64 {
+        let m = self.micro_batches;
+        let behind = n_stages.saturating_sub(stage) as u64;
+        match self.schedule {
+            ScheduleKind::OneFOneB | ScheduleKind::Interleaved => m.min(behind),
+            ScheduleKind::BreadthFirst { contiguous: Some(contiguous) } if contiguous < m => {
+                m.min((2 * behind).saturating_sub(1))
+            }
+            ScheduleKind::GPipe | ScheduleKind::BreadthFirst { contiguous: _ } => m,
+            // Until the weight gradients.
+            ScheduleKind::ZbH1 | ScheduleKind::ZbV => m.min(n_stages as u64),
+        }
+    }
+
+    /// Bytes to leave free on a rank.
     pub fn reduction(&self, stage: usize) -> u64 {
         self.reductions.get(stage).copied().unwrap_or(0)
     }
-}
-
-/// How many micro-batches a stage holds at a time under 1F1B.
-pub fn in_flight(micro_batches: u64, n_stages: usize, stage: usize) -> u64 {
-    micro_batches.min(n_stages.saturating_sub(stage) as u64)
 }
 
 /// A division into stages.
@@ -83,6 +100,8 @@ pub fn in_flight(micro_batches: u64, n_stages: usize, stage: usize) -> u64 {
 pub struct Partition {
     /// The stages in order.
     pub stages: Vec<StageChoice>,
+    /// The rank of each.
+    pub rank_of: Vec<usize>,
     /// Predicted time of a step.
     pub step_ps: u64,
     /// Whether no division has a lower predicted time. False where the search had to drop points.
@@ -94,7 +113,14 @@ pub struct Partition {
 impl Partition {
     /// GPUs that it takes of each group.
     pub fn gpus(&self) -> Vec<(NodeGroupId, u32)> {
-        count(self.stages.iter().map(|stage| stage.group))
+        let mut seen = BTreeSet::new();
+        let first = self.stages.iter().zip(&self.rank_of).filter(|(_, rank)| seen.insert(**rank));
+        count(first.map(|(stage, _)| stage.group))
+    }
+
+    /// Ranks of the pipeline.
+    pub fn n_ranks(&self) -> usize {
+        self.rank_of.iter().max().map_or(0, |last| last + 1)
     }
 }
 
@@ -169,6 +195,9 @@ pub fn partition(
     cluster: &Cluster,
     options: &PartitionOptions,
 ) -> Result<Partition, Infeasible> {
+    if options.loops > 1 {
+        return looped::partition(units, cluster, options);
+    }
     let costs = StageCosts::new(units, cluster, options);
     let limits = usable_gpus(&costs, options);
     let candidates = infeasible::candidates(&costs, options, &limits)?;
@@ -211,7 +240,8 @@ pub fn partition(
         let next = stages.get(stage + 1);
         choice(&costs, options, n_stages, stage, placed, next)
     };
-    Ok(Partition { stages: stages.iter().enumerate().map(choose).collect(), step_ps, exact, runner_ups })
+    let (rank_of, stages) = ((0..n_stages).collect(), stages.iter().enumerate().map(choose).collect());
+    Ok(Partition { stages, rank_of, step_ps, exact, runner_ups })
 }
 
 /// How many GPUs of each group a plan may use.
@@ -259,7 +289,7 @@ fn choice(
 ) -> StageChoice {
     let group = NodeGroupId::from_index(placed.group);
     let units = placed.start..placed.end;
-    let in_flight = in_flight(options.micro_batches, n_stages, stage);
+    let in_flight = options.in_flight(n_stages, stage);
     let node_group = &costs.cluster().groups[group];
     let beyond = costs.beyond_arena(&units, group, n_stages).saturating_add(options.reduction(stage));
     let budget_bytes = node_group.capacity_bytes().saturating_sub(beyond);

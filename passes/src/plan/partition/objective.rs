@@ -1,9 +1,9 @@
 //! What partitioning minimizes: the time of a step, or, to explain a failure, memory.
 
+use super::PartitionOptions;
 use super::limits::Limits;
 use super::search::{Left, Objective, Point};
 use super::stage_cost::{Shared, StageCosts};
-use super::{PartitionOptions, in_flight};
 use crate::plan::cost;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -79,7 +79,7 @@ impl<'a> StepTime<'a> {
 
 impl Objective for StepTime<'_> {
     fn stage(&self, stage: usize, group: usize, (start, end): (usize, usize)) -> Option<Point> {
-        let in_flight = in_flight(self.options.micro_batches, self.n_stages, stage);
+        let in_flight = self.options.in_flight(self.n_stages, stage);
         let reduction = self.options.reduction(stage);
         let mut rows = self.rows.borrow_mut();
         let key = (group, start, in_flight, reduction);
@@ -99,7 +99,8 @@ impl Objective for StepTime<'_> {
 
     fn after(&self, n_placed: usize, point: Point) -> Point {
         let (m, e) = (self.options.micro_batches, n_placed as u64);
-        if m <= e {
+        // Schedules that hold all micro-batches on every stage never wait for a way back.
+        if m <= e || self.options.in_flight(self.n_stages, self.n_stages.saturating_sub(1)) == m {
             return point;
         }
         let round_trips = (u128::from(self.rounds()) * u128::from(point.sum)).div_ceil(u128::from(e));
@@ -170,7 +171,7 @@ pub(super) struct Bytes<'a> {
 impl Bytes<'_> {
     /// Bytes that the stage needs of what a program sees.
     pub(super) fn needed(&self, stage: usize, group: usize, range: (usize, usize)) -> u64 {
-        let in_flight = in_flight(self.options.micro_batches, self.n_stages, stage);
+        let in_flight = self.options.in_flight(self.n_stages, stage);
         let (range, id) = (range.0..range.1, NodeGroupId::from_index(group));
         let beyond = self.costs.beyond_arena(&range, id, self.n_stages);
         let arena = self.costs.fewest_bytes(range, in_flight);

@@ -66,6 +66,8 @@ struct Times {
     backward: Totals,
     /// Over the units that can be recomputed only.
     recompute: Totals,
+    /// A part of the backward.
+    weight_grad: Totals,
     update: Totals,
 }
 
@@ -185,7 +187,7 @@ impl<'a> StageCosts<'a> {
         })
     }
 
-    fn boundary_bytes(&self, range: &Range<usize>) -> u64 {
+    pub(super) fn boundary_bytes(&self, range: &Range<usize>) -> u64 {
         let behind = if range.end < self.units.len() {
             let last = &self.units[range.end - 1];
             last.sent_forward.saturating_add(last.sent_backward)
@@ -213,13 +215,18 @@ impl<'a> StageCosts<'a> {
         self.times[group.index()].as_ref().map_or(0, |times| times.update.over(range))
     }
 
-    /// The least time that one unit takes on the group, whatever fits.
-    pub(super) fn least_time(&self, unit: usize, group: NodeGroupId) -> Option<u64> {
+    /// Time of what the backward does for weights alone.
+    pub(super) fn weight_time(&self, range: Range<usize>, group: NodeGroupId) -> u64 {
+        self.times[group.index()].as_ref().map_or(0, |times| times.weight_grad.over(range))
+    }
+
+    /// The least time that the units take on the group, whatever fits.
+    pub(super) fn least_time(&self, range: Range<usize>, group: NodeGroupId) -> Option<u64> {
         let n = match self.options.recompute {
             RecomputePolicy::None | RecomputePolicy::Fit => 0,
-            RecomputePolicy::Full => self.recomputable_before[unit + 1] - self.recomputable_before[unit],
+            RecomputePolicy::Full => self.recomputable_before[range.end] - self.recomputable_before[range.start],
         };
-        self.time(unit..unit + 1, group, n).map(|(forward, backward)| forward.saturating_add(backward))
+        self.time(range, group, n).map(|(forward, backward)| forward.saturating_add(backward))
     }
 
     /// The units that are recomputed.
@@ -246,18 +253,20 @@ impl<'a> StageCosts<'a> {
 }
 
 fn times(units: &[UnitProfile], recomputable: &[usize], spec: &HardwareSpec) -> Result<Times, MissingType> {
-    let mut columns: [Vec<u64>; 4] = Default::default();
+    let mut columns: [Vec<u64>; 5] = Default::default();
     for unit in units {
-        for (column, work) in columns.iter_mut().zip([&unit.forward, &unit.backward, &unit.recompute, &unit.update]) {
+        let works = [&unit.forward, &unit.backward, &unit.recompute, &unit.weight_grad, &unit.update];
+        for (column, work) in columns.iter_mut().zip(works) {
             column.push(spec.total(work)?);
         }
     }
-    let [forward, backward, recompute, update] = columns;
+    let [forward, backward, recompute, weight_grad, update] = columns;
     let recompute = recomputable.iter().map(|&u| recompute[u]);
     Ok(Times {
         forward: Totals::of(forward),
         backward: Totals::of(backward),
         recompute: Totals::of(recompute),
+        weight_grad: Totals::of(weight_grad),
         update: Totals::of(update),
     })
 }

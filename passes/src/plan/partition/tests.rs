@@ -42,7 +42,16 @@ fn unit(gflop: u64, saved: u64) -> UnitProfile {
 
 fn options(micro_batches: u64, stages: Stages, recompute: RecomputePolicy) -> PartitionOptions {
     let reductions = Vec::new();
-    PartitionOptions { micro_batches, stages, recompute, reductions, n_library_streams: 1, cuda_only: true }
+    PartitionOptions {
+        micro_batches,
+        stages,
+        recompute,
+        reductions,
+        n_library_streams: 1,
+        cuda_only: true,
+        schedule: ScheduleKind::OneFOneB,
+        loops: 1,
+    }
 }
 
 fn cluster(text: &str) -> Cluster {
@@ -142,8 +151,7 @@ fn evaluate(
             communicators.push(2);
         }
         let budget = group.arena_budget(options.n_library_streams, &communicators);
-        let held: std::collections::BTreeSet<ParameterProfile> =
-            stage.iter().flat_map(|u| u.parameters.iter().copied()).collect();
+        let held: BTreeSet<ParameterProfile> = stage.iter().flat_map(|u| u.parameters.iter().copied()).collect();
         let boundary = |s: usize| &units[cuts[s] - 1];
         let fixed = held.iter().map(|q| q.weight + q.gradient + q.state).sum::<u64>()
             + if s + 1 < p { boundary(s + 1).sent_forward + boundary(s + 1).sent_backward } else { 0 }

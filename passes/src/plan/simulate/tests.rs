@@ -350,7 +350,7 @@ fn the_critical_path_has_no_gaps() {
 }
 
 fn options(stages: u32) -> PlanOptions {
-    PlanOptions { micro_batches: 8, stages: Stages::Forced(stages), recompute: RecomputePolicy::Full }
+    PlanOptions::new(8, Stages::Forced(stages), RecomputePolicy::Full)
 }
 
 #[test]
@@ -394,7 +394,7 @@ fn loops_run_their_trips() {
 fn real_plans_run_as_predicted() {
     let training = language_model(6, 512);
     for (p, recompute) in [(1, RecomputePolicy::None), (2, RecomputePolicy::Full), (4, RecomputePolicy::None)] {
-        let options = PlanOptions { micro_batches: 8, stages: Stages::Forced(p), recompute };
+        let options = PlanOptions::new(8, Stages::Forced(p), recompute);
         let planned = plan::plan(&training, &plan::tests::cluster(), &options, &header()).unwrap();
         let mut undisturbed = plan::tests::cluster();
         undisturbed.contention = Contention::NONE;
