@@ -5,7 +5,15 @@
 //! `; expect:`. A `.cmd` file holds command lines of trainc with what they print (see `runner::shell`). Everything that
 //! is expected is exact: missing and extra lines fail. `cargo bless` rewrites it in place.
 
+#[allow(dead_code, reason = "the table of operators needs what is tested, not the tests")]
+#[path = "gradients/elementwise.rs"]
+mod elementwise;
+#[allow(dead_code, reason = "the table of operators needs what is tested, not the tests")]
+#[path = "gradients/finite.rs"]
+mod finite;
 mod runner;
+#[path = "gradients/structured.rs"]
+mod structured;
 
 use runner::files::{bless, check_all};
 use runner::{commands, coverage, fusion, shell, workspace};

@@ -20,7 +20,6 @@ pub(crate) struct Case {
     name: String,
     parameters: Vec<Tensor>,
     build: Rc<Build>,
-    weighted: bool,
 }
 
 impl Case {
@@ -37,16 +36,7 @@ impl Case {
                 tensor(shape, &(0..n).map(|_| numbers.between(low, high)).collect::<Vec<_>>())
             })
             .collect();
-        Self { name: name.to_owned(), parameters, build: Rc::new(build), weighted: true }
-    }
-
-    /// The same graph at given numbers, where every element counts alike.
-    pub(crate) fn at(mut self, parameters: &[&[f64]]) -> Self {
-        for (tensor, values) in self.parameters.iter_mut().zip(parameters) {
-            *tensor = self::tensor(&tensor.ty().shape, values);
-        }
-        self.weighted = false;
-        self
+        Self { name: name.to_owned(), parameters, build: Rc::new(build) }
     }
 
     fn forward(&self) -> Graph {
@@ -61,8 +51,7 @@ impl Case {
         let mut total = None;
         for result in (self.build)(&mut b, &inputs) {
             let ty = b.ty(result).clone();
-            let mut weight = || if self.weighted { numbers.between(0.5, 1.5) } else { 1.0 };
-            let weights = (0..ty.elements()).flat_map(|_| weight().to_le_bytes()).collect();
+            let weights = (0..ty.elements()).flat_map(|_| numbers.between(0.5, 1.5).to_le_bytes()).collect();
             let weights = b.constant(Literal::from_bytes(ty.clone(), weights).expect("one weight for each element"));
             let terms = b.one(Elementwise::Mul, &[result, weights]).expect("equal types");
             let axes = (0..ty.rank() as u64).collect();

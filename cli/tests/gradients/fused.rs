@@ -176,7 +176,7 @@ fn drawn(ty: &Type, salt: usize) -> Tensor {
     let element = |i: usize| {
         let k = (i * 7919 + salt * 104_729 + 12_345) % 10_007;
         match ty.dtype {
-            DType::Bool => f64::from(k % 3 != 0),
+            DType::Bool => f64::from(!k.is_multiple_of(3)),
             DType::U8 | DType::I8 | DType::I32 | DType::I64 => (k % 2) as f64,
             DType::F16 | DType::BF16 | DType::F32 | DType::F64 => k as f64 / 5_003.5 - 1.0,
         }

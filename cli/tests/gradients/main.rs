@@ -1,12 +1,13 @@
-//! Gradients held to central differences, kinks to PyTorch's conventions, single nodes to ONNX's own test cases, and whole
+//! Gradients held to central differences, conventions to PyTorch's, single nodes to ONNX's own test cases, and whole
 //! models to PyTorch's numbers.
 
+mod conventions;
 mod elementwise;
 mod finite;
 mod fused;
-mod kinks;
 mod models;
 mod nodes;
+mod operators;
 mod structured;
 mod windows;
 

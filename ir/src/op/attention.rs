@@ -10,7 +10,8 @@ family! {
     pub enum Attention {
         /// `(q[B,H,S,D], k[B,G,T,D], v[B,G,T,E] [, mask]) -> (out[B,H,S,E], lse[B,H,S])`: softmax(scale q k^T + mask) v.
         /// `G` divides `H` (grouped heads: query head `h` reads group `h G / H`). The mask is added to the scores and
-        /// broadcasts to `[B,H,S,T]`. `lse` is the logarithm of the softmax denominator, f32 (f64 for f64).
+        /// broadcasts to `[B,H,S,T]`; a row that sees nothing gives zeros. `lse` is the logarithm of the softmax denominator,
+        /// f32 (f64 for f64).
         Attention = "attention" {
             /// Factor of the scores.
             scale: Real,

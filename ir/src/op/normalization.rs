@@ -26,7 +26,7 @@ family! {
         RmsNormInputGrad = "rms_norm_input_grad",
         /// `(x, rstd, dy) -> dw`.
         RmsNormParamGrad = "rms_norm_param_grad",
-        /// Softmax over the last axis.
+        /// Softmax over the last axis. A row of -inf gives zeros.
         Softmax = "softmax",
         /// `(y, dy) -> dx`.
         SoftmaxGrad = "softmax_grad",

@@ -136,7 +136,14 @@ fn clip(lower: &mut Lower<'_>, call: &Call<'_>) -> Results {
             None => None,
         };
         if let Some(bound) = bound {
-            result = lower.elementwise(op, &[&result, &bound])?;
+            result = if dtype.is_float() && bound.known().is_some() {
+                // At a bound that is a number PyTorch's gradient is 0; at one that is computed, both share it.
+                let beyond = if op == E::Max { E::Le } else { E::Ge };
+                let beyond = lower.elementwise(beyond, &[&result, &bound])?;
+                lower.elementwise(E::Select, &[&beyond, &bound, &result])?
+            } else {
+                lower.elementwise(op, &[&result, &bound])?
+            };
         }
     }
     Ok(vec![result])
