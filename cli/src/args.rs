@@ -1,5 +1,6 @@
 //! The command line: what each command takes. An option means the same on every command that takes it.
 
+use crate::examples;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -11,7 +12,7 @@ use trainc_passes::schedule::ScheduleError;
 
 /// Compiles a model and a description of a GPU cluster into a training plan.
 #[derive(Debug, Parser)]
-#[command(name = "trainc", version, disable_help_subcommand = true, max_term_width = 100)]
+#[command(name = "trainc", version, disable_help_subcommand = true, max_term_width = 100, after_help = examples::TRAINC)]
 pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -41,8 +42,10 @@ pub(crate) enum Command {
     /// Show a cluster, or turn what a scheduler says of its nodes into a description
     #[command(subcommand)]
     Cluster(ClusterCommand),
-    /// Explain a diagnostic code
+    /// Explain a diagnostic code: what it means, why it matters, how to fix it
     Explain(ExplainArgs),
+    /// Print a script with which your shell completes commands and options
+    Completions(CompletionsArgs),
 }
 
 /// `cluster`
@@ -172,6 +175,7 @@ pub(crate) enum Emit {
 
 /// `compile`
 #[derive(Debug, Args)]
+#[command(after_long_help = examples::COMPILE)]
 pub(crate) struct CompileArgs {
     #[command(flatten)]
     model: ModelArgs,
@@ -198,6 +202,7 @@ pub(crate) struct CompileArgs {
 
 /// `estimate`
 #[derive(Debug, Args)]
+#[command(after_long_help = examples::ESTIMATE)]
 pub(crate) struct EstimateArgs {
     #[command(flatten)]
     model: ModelArgs,
@@ -210,6 +215,7 @@ pub(crate) struct EstimateArgs {
 
 /// `inspect`
 #[derive(Debug, Args)]
+#[command(after_long_help = examples::INSPECT)]
 pub(crate) struct InspectArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
@@ -225,6 +231,7 @@ pub(crate) struct InspectArgs {
 
 /// `verify`
 #[derive(Debug, Args)]
+#[command(after_long_help = examples::VERIFY)]
 pub(crate) struct VerifyArgs {
     /// The folder that `compile` wrote, or a plan file
     #[arg(value_name = "DIR")]
@@ -236,6 +243,7 @@ pub(crate) struct VerifyArgs {
 
 /// `simulate`
 #[derive(Debug, Args)]
+#[command(after_long_help = examples::SIMULATE)]
 pub(crate) struct SimulateArgs {
     /// The folder that `compile` wrote, or a plan file
     #[arg(value_name = "DIR", required_unless_present = "uniform")]
@@ -274,6 +282,7 @@ pub(crate) enum ScheduleForm {
 
 /// `diff`
 #[derive(Debug, Args)]
+#[command(after_long_help = examples::DIFF)]
 pub(crate) struct DiffArgs {
     /// The first plan: a folder that `compile` wrote, a plan file, or a `summary.json`
     #[arg(value_name = "BEFORE")]
@@ -288,6 +297,7 @@ pub(crate) struct DiffArgs {
 
 /// `run`
 #[derive(Debug, Args)]
+#[command(after_long_help = examples::RUN)]
 pub(crate) struct RunArgs {
     /// The folder that `compile` wrote, or a plan file
     #[arg(value_name = "DIR")]
@@ -320,10 +330,20 @@ pub(crate) struct RunArgs {
 
 /// `explain`
 #[derive(Debug, Args)]
+#[command(after_long_help = examples::EXPLAIN)]
 pub(crate) struct ExplainArgs {
     /// The code, as in `error[E0117]`, or a rule, as in `P21`; all are listed if it is not given
     #[arg(value_name = "CODE")]
     pub(crate) code: Option<String>,
+}
+
+/// `completions`
+#[derive(Debug, Args)]
+#[command(after_long_help = examples::COMPLETIONS)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: clap_complete::Shell,
 }
 
 impl ModelArgs {

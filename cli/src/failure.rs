@@ -37,9 +37,13 @@ pub const OTHER_CLUSTER: &str = "N1014";
 pub const NOT_REPLAYED: &str = "E1015";
 /// Two plans differ in a way that a condition forbids.
 pub const CONDITION_HOLDS: &str = "E1016";
+/// The command line cannot be read.
+pub const BAD_COMMAND_LINE: &str = "E1017";
+/// More threads were asked for than help.
+pub const TOO_MANY_THREADS: &str = "W1018";
 
 /// Every code of this crate with its meaning in one line, in order.
-pub const COMMAND_CODES: [(&str, &str); 16] = [
+pub const COMMAND_CODES: [(&str, &str); 18] = [
     (CANNOT_READ, "a file cannot be read: check the path and its permissions"),
     (CANNOT_WRITE, "the output folder cannot be written: check the path and its permissions"),
     (BAD_OPTION, "the value of an option cannot be read: the message says what is expected"),
@@ -59,6 +63,14 @@ pub const COMMAND_CODES: [(&str, &str); 16] = [
     (OTHER_CLUSTER, "the plan was made for another cluster than the one it is replayed on"),
     (NOT_REPLAYED, "the plan cannot be replayed on the cluster: the message says which part of them does not match"),
     (CONDITION_HOLDS, "two plans differ more than a condition of `trainc diff --fail-if` allows"),
+    (
+        BAD_COMMAND_LINE,
+        "the command line cannot be read: a command, option or value is missing, misspelled or of the wrong form",
+    ),
+    (
+        TOO_MANY_THREADS,
+        "more threads were asked for than the machine can use; fewer are taken, and the results are the same",
+    ),
 ];
 
 /// What kind of failure it is, which decides the exit code.

@@ -25,6 +25,7 @@ mod codes;
 mod compile;
 mod depfile;
 mod diff;
+mod explain;
 mod failure;
 mod folder;
 mod header;
@@ -42,10 +43,11 @@ pub use codes::{codes, rules};
 pub use compile::{Compiled, Progress, compile, compile_with, estimate, files, write};
 pub use depfile::dep_file;
 pub use diff::{Condition, Difference, Facts, Metric, PlanDiff, diff};
+pub use explain::{Explanation, explanations};
 pub use failure::{
-    BAD_HEADER, BAD_OPTION, CANNOT_READ, CANNOT_WRITE, COMMAND_CODES, CONDITION_HOLDS, CONFLICTING_OPTIONS,
-    DIFFERENT_PLANS, Failure, FailureKind, INTERNAL_ERROR, MISSING_WEIGHTS, NOT_REPLAYED, OTHER_CLUSTER, OTHER_GRAPH,
-    OTHER_MODEL, RUN_FAILED, UNKNOWN_CODE, UNKNOWN_PASS,
+    BAD_COMMAND_LINE, BAD_HEADER, BAD_OPTION, CANNOT_READ, CANNOT_WRITE, COMMAND_CODES, CONDITION_HOLDS,
+    CONFLICTING_OPTIONS, DIFFERENT_PLANS, Failure, FailureKind, INTERNAL_ERROR, MISSING_WEIGHTS, NOT_REPLAYED,
+    OTHER_CLUSTER, OTHER_GRAPH, OTHER_MODEL, RUN_FAILED, TOO_MANY_THREADS, UNKNOWN_CODE, UNKNOWN_PASS,
 };
 pub use folder::{KUBERNETES, MODEL_PATH, PLAN_JSON, PLAN_PB, SLURM, SUMMARY, is_plan};
 pub use infeasible::join_units;

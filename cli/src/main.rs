@@ -2,6 +2,7 @@
 
 mod args;
 mod cmd;
+mod examples;
 mod output;
 mod passes;
 mod render;
@@ -19,7 +20,7 @@ use trainc_ir::Diagnostic;
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return output::usage(&error),
+        Err(error) => return output::usage(&error, output::wants_json(std::env::args_os().skip(1))),
     };
     let output = Output::new(&cli.talk);
     output::silence_panics();
@@ -44,6 +45,7 @@ fn run(command: &Command, output: Output) -> Result<(), Failure> {
         Command::Inspect(args) => cmd::inspect::run(args, output),
         Command::Simulate(args) => cmd::simulate::run(args, output),
         Command::Diff(args) => cmd::diff::run(args, output),
+        Command::Completions(args) => cmd::completions::run(args, output),
         Command::Verify(args) => cmd::verify::run(args, output),
         Command::Cluster(command) => cmd::cluster::run(command, output),
         Command::Explain(args) => cmd::explain::run(args, output),

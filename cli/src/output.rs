@@ -4,6 +4,7 @@
 
 use crate::args::{MessageFormat, TalkArgs};
 use crate::render::{Style, render};
+use std::ffi::OsString;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -41,25 +42,26 @@ impl Output {
     /// A report for people.
     pub(crate) fn report(self, text: &str) {
         if !self.quiet && !self.is_json() {
-            put(&mut std::io::stdout().lock(), text);
+            self.print(text);
         }
     }
 
     /// A result that other programs read, one JSON object.
     pub(crate) fn object(self, object: &serde_json::Value) {
         if !self.quiet && self.is_json() {
-            put(&mut std::io::stdout().lock(), &format!("{object}\n"));
+            self.print(&format!("{object}\n"));
         }
     }
 
     /// What was asked for explicitly, printed whatever the format.
     pub(crate) fn asked(self, text: &str) {
-        put(&mut std::io::stdout().lock(), text);
+        self.print(text);
     }
 
     /// What was asked for explicitly, beside the result.
     pub(crate) fn asked_beside(self, text: &str) {
-        put(&mut std::io::stderr().lock(), text);
+        // Nothing can be said where not even this can be printed.
+        let _ = put(&mut std::io::stderr().lock(), text);
     }
 
     /// Warnings of a model whose notes were read when it was compiled.
@@ -74,30 +76,75 @@ impl Output {
         for diagnostic in shown {
             let text = match self.format {
                 MessageFormat::Human => render(diagnostic, self.style),
-                MessageFormat::Json => {
-                    let text = serde_json::to_string(diagnostic).expect("a diagnostic holds texts and numbers only");
-                    text + "\n"
-                }
+                MessageFormat::Json => json_line(diagnostic),
             };
-            put(&mut std::io::stderr().lock(), &text);
+            // Nothing can be said where not even this can be printed.
+            let _ = put(&mut std::io::stderr().lock(), &text);
+        }
+    }
+
+    /// Prints to standard output, and ends the program where that cannot be done.
+    fn print(self, text: &str) {
+        if let Err(error) = put(&mut std::io::stdout().lock(), text) {
+            self.diagnostics(&[cannot_print(&error)]);
+            #[allow(clippy::exit, reason = "whatever else is printed has the same fate")]
+            std::process::exit(1);
         }
     }
 }
 
 /// Writes all of it. A reader that has gone away (`trainc .. | head`) wants no more, so that is the end of the program.
-fn put(stream: &mut dyn Write, text: &str) {
-    if let Err(error) = stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
-        let code = if error.kind() == ErrorKind::BrokenPipe { 0 } else { 1 };
-        #[allow(clippy::exit, reason = "there is nobody left to talk to")]
-        std::process::exit(code);
+fn put(stream: &mut dyn Write, text: &str) -> std::io::Result<()> {
+    let written = stream.write_all(text.as_bytes()).and_then(|()| stream.flush());
+    #[allow(clippy::exit, reason = "there is nobody left to talk to")]
+    if written.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
+        std::process::exit(0);
     }
+    written
+}
+
+/// Whether the command line, which cannot be read as a whole, asks for JSON.
+pub(crate) fn wants_json(arguments: impl Iterator<Item = OsString>) -> bool {
+    let arguments: Vec<OsString> = arguments.take_while(|argument| argument != "--").collect();
+    let apart = arguments.windows(2).any(|pair| pair[0] == "--message-format" && pair[1] == "json");
+    apart || arguments.iter().any(|argument| argument == "--message-format=json")
 }
 
 /// What clap says of a command line that it cannot read, or of a question for help.
-pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    // Nothing can be said where not even this can be printed.
-    let _ = error.print();
-    if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
+pub(crate) fn usage(error: &clap::Error, json: bool) -> ExitCode {
+    if error.use_stderr() && json {
+        let text = error.render().to_string();
+        let text = text.strip_prefix("error: ").unwrap_or(&text);
+        let mut parts = text.split("\n\n").map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "));
+        let message = parts.next().unwrap_or_default();
+        let mut diagnostic = Diagnostic::error(trainc::BAD_COMMAND_LINE, message.trim_end_matches('.').to_owned());
+        diagnostic.notes = parts.filter(|part| !part.is_empty() && !part.starts_with("For more information")).collect();
+        let diagnostic = diagnostic.with_help("`trainc --help` and `trainc COMMAND --help` list commands and options");
+        // Nothing can be said where not even this can be printed.
+        let _ = put(&mut std::io::stderr().lock(), &json_line(&diagnostic));
+        return ExitCode::from(2);
+    }
+    match error.print() {
+        Ok(()) if error.use_stderr() => ExitCode::from(2),
+        Err(failed) if !error.use_stderr() && failed.kind() != ErrorKind::BrokenPipe => {
+            let _ = put(&mut std::io::stderr().lock(), &render(&cannot_print(&failed), Style::Plain));
+            ExitCode::from(1)
+        }
+        Ok(()) | Err(_) => ExitCode::SUCCESS,
+    }
+}
+
+/// The diagnostic as a line of JSON.
+fn json_line(diagnostic: &Diagnostic) -> String {
+    serde_json::to_string(diagnostic).expect("a diagnostic holds texts and numbers only") + "\n"
+}
+
+/// What is said where standard output cannot be written.
+fn cannot_print(error: &std::io::Error) -> Diagnostic {
+    let text = error.to_string();
+    let why = text.split(" (os error").next().unwrap_or(&text).to_lowercase();
+    Diagnostic::error(trainc::CANNOT_WRITE, format!("cannot write to standard output: {why}"))
+        .with_help("the result is not complete: free some space, or send it elsewhere")
 }
 
 /// The message and place of the last panic.

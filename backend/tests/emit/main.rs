@@ -5,6 +5,7 @@
 #[path = "../../../ir/tests/plan_verify/assembler.rs"]
 mod assembler;
 mod forms;
+mod judge;
 #[path = "../../../ir/tests/plan_verify/model.rs"]
 #[allow(dead_code, reason = "only the operators of the model are needed to write its plan")]
 mod model;

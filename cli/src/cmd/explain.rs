@@ -2,22 +2,42 @@
 
 use crate::args::ExplainArgs;
 use crate::output::Output;
-use trainc::{Failure, UNKNOWN_CODE, codes, rules};
+use trainc::{Explanation, Failure, UNKNOWN_CODE, codes, explanations, rules};
 use trainc_ir::Diagnostic;
 
-/// Prints the meaning of one code or rule, or of all.
+/// Prints the explanation of one code or rule, or the meaning of all.
 pub(crate) fn run(args: &ExplainArgs, output: Output) -> Result<(), Failure> {
-    let of_codes = codes().into_iter().map(|(code, meaning)| (code.to_owned(), meaning));
-    let all: Vec<(String, &str)> = of_codes.chain(rules()).collect();
+    let explanations = explanations();
+    let of_codes = codes().into_iter().map(|(code, meaning)| {
+        let explanation = explanations.get(code).copied().unwrap_or_default();
+        (code.to_owned(), meaning, explanation)
+    });
+    let of_rules = rules().into_iter().map(|(rule, meaning)| {
+        let explanation = of_rule(&rule);
+        (rule, meaning, explanation)
+    });
+    let mut all = of_codes.chain(of_rules);
     let Some(wanted) = &args.code else {
-        let lines: Vec<String> = all.iter().map(|(code, meaning)| format!("{code:<5}  {meaning}\n")).collect();
-        output.asked(&lines.concat());
+        for (code, meaning, explanation) in all {
+            if output.is_json() {
+                output.object(&object(&code, meaning, explanation));
+            } else {
+                output.asked(&format!("{code:<5}  {meaning}\n"));
+            }
+        }
         return Ok(());
     };
     let code = wanted.trim().to_uppercase();
-    match all.iter().find(|(known, _)| *known == code) {
-        Some((code, meaning)) => {
-            output.asked(&format!("{code}: {meaning}\n"));
+    match all.find(|(known, _, _)| *known == code) {
+        Some((code, meaning, explanation)) => {
+            let Explanation { why, fix, example } = explanation;
+            if output.is_json() {
+                output.object(&object(&code, meaning, explanation));
+            } else {
+                output.asked(&format!(
+                    "{code}: {meaning}\n\nwhy it matters: {why}\nhow to fix it: {fix}\nexample: {example}\n"
+                ));
+            }
             Ok(())
         }
         None => {
@@ -26,4 +46,26 @@ pub(crate) fn run(args: &ExplainArgs, output: Output) -> Result<(), Failure> {
             Err(Failure::usage(Diagnostic::error(UNKNOWN_CODE, message).with_help(help)))
         }
     }
+}
+
+/// Rules are broken in one of two ways each.
+fn of_rule(rule: &str) -> Explanation {
+    if rule.starts_with('P') {
+        Explanation {
+            why: "a plan is only run when it provably computes a training step of its model; this rule is a part of the proof",
+            fix: "compile the model again; if nobody changed the plan, please report it",
+            example: "a plan.json that was edited by hand",
+        }
+    } else {
+        Explanation {
+            why: "every pass takes and gives valid graphs; without this rule a graph would mean nothing, or two things",
+            fix: "correct the graph at the place that the message names; if a pass made it, please report it",
+            example: "a text graph that was edited by hand",
+        }
+    }
+}
+
+fn object(code: &str, meaning: &str, explanation: Explanation) -> serde_json::Value {
+    let Explanation { why, fix, example } = explanation;
+    serde_json::json!({ "code": code, "meaning": meaning, "why": why, "fix": fix, "example": example })
 }

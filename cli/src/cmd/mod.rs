@@ -2,6 +2,7 @@
 
 pub(crate) mod cluster;
 pub(crate) mod compile;
+pub(crate) mod completions;
 pub(crate) mod diff;
 pub(crate) mod estimate;
 pub(crate) mod explain;

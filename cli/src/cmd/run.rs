@@ -6,7 +6,7 @@ use crate::table::{Align, Table};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Instant;
 use trainc::units::{bytes, count};
-use trainc::{BAD_OPTION, CONFLICTING_OPTIONS, Checked, Failure, RunOptions, Weights, check};
+use trainc::{BAD_OPTION, CONFLICTING_OPTIONS, Checked, Failure, RunOptions, TOO_MANY_THREADS, Weights, check};
 use trainc_backend::{StepReport, TokenWidth};
 use trainc_ir::Diagnostic;
 
@@ -16,6 +16,11 @@ const LINES: u32 = 20;
 /// Runs a plan.
 pub(crate) fn run(args: &RunArgs, output: Output) -> Result<(), Failure> {
     refuse_one_of_many()?;
+    if args.threads.is_some_and(|threads| threads > most_threads()) {
+        let message = "more threads were asked for than this machine can use: fewer are taken";
+        let help = "leave out --threads to have one per core; results do not depend on it";
+        output.diagnostics(&[Diagnostic::warning(TOO_MANY_THREADS, message).with_help(help)]);
+    }
     let options = options(args)?;
     let checked = check(&args.plan, args.model.as_deref())?;
     output.warnings(&checked.notes);
@@ -61,12 +66,19 @@ fn refuse_one_of_many() -> Result<(), Failure> {
     Err(Failure::usage(Diagnostic::error(CONFLICTING_OPTIONS, message).with_help(help)))
 }
 
+/// Threads beyond which kernels spend their time on waiting for each other.
+fn most_threads() -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    (4 * cores).max(16)
+}
+
 fn options(args: &RunArgs) -> Result<RunOptions, Failure> {
     let refuse = |message: &str| Err(Failure::usage(Diagnostic::error(BAD_OPTION, message)));
     if !(args.lr.is_finite() && args.lr > 0.0) {
         return refuse(&format!("the learning rate must be a positive number, found {}", args.lr));
     }
     if let Some(threads) = args.threads {
+        let threads = threads.min(most_threads());
         // Zero means as many as the machine has cores; the pool is built before anything uses it.
         if rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().is_err() {
             return refuse("the machine does not give that many threads");

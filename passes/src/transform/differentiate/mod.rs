@@ -145,10 +145,15 @@ fn trained(forward: &Graph, trainable: &Trainable) -> Result<Vec<(ValueId, bool)
         .take(5)
         .collect();
     let mut problem = Diagnostic::error(codes::NOTHING_TO_TRAIN, message);
-    if !names.is_empty() {
-        problem = problem.with_note(format!("parameters are called {}, ...", names.join(", ")));
-    }
-    Err(vec![problem.with_help("give `--train` patterns that match names of parameters (`*` matches any characters)")])
+    let help = if names.is_empty() {
+        "export the model with its parameters: `torch.onnx.export(..., export_params=True)`, without folding them into \
+         constants"
+    } else {
+        let more = if trained.len() > names.len() { ", ..." } else { "" };
+        problem = problem.with_note(format!("parameters are called {}{more}", names.join(", ")));
+        "give `--train` patterns that match names of float parameters (`*` matches any characters)"
+    };
+    Err(vec![problem.with_help(help)])
 }
 
 /// The values that a gradient must flow through: floats that depend on a trained parameter.
