@@ -247,7 +247,7 @@ out|      0     293 KiB    293 KiB    586 KiB  109 KiB   52.8 KiB       1.59 GiB
 out|      1     269 KiB    269 KiB    538 KiB  125 KiB   55.8 KiB       1.59 GiB   8.12 MiB  943 MiB
 out|
 out| Prediction (modelled from the catalogue's figures, not measured)
-out|   step 893 us, 17.9 k tokens/s, bubble 49.1 %
+out|   step 894 us, 17.9 k tokens/s, bubble 49.1 %
 out|   recomputed: nothing
 err| note[N0406]: the loss is the cross-entropy of `logits` against the next token of `input_ids`
 err|   = help: say so with `--loss cross-entropy:logits`, or name another loss
@@ -258,6 +258,7 @@ $ trainc compile $TESTDATA/models/gpt2.onnx --bind batch=2,seq=8 --cluster $TEST
 exit 3
 err| error[E0601]: no GPU of cluster `amd` can run the model
 err|   = note: group `mi300x` of MI300X: no program can be emitted for a MI300X
+err|   = help: `trainc estimate` plans on GPUs without CUDA too
 err|
 # Very many groups: equal ones are one, and of unlike ones some are looked at.
 $ trainc estimate $TESTDATA/models/gpt2.onnx --bind batch=2,seq=8 --cluster $TESTDATA/cli/many-groups.toml
@@ -275,9 +276,9 @@ out|   rank  parameters  gradients  optimizer    saved  transient  communication
 out|      0     514 KiB    562 KiB   1.00 MiB  228 KiB   60.7 KiB            0 B   8.12 MiB  943 MiB
 out|
 out| Prediction (modelled from the catalogue's figures, not measured)
-out|   step 942 us, 17.0 k tokens/s, bubble 3.2 %
+out|   step 944 us, 16.9 k tokens/s, bubble 3.2 %
 out|   recomputed: nothing
-out|   also considered: 3 x A100-SXM-80GB (56.5 us faster, but too idle for its GPUs); 1 x A100-SXM-80GB (not faster)
+out|   also considered: 3 x A100-SXM-80GB (56.9 us faster, but too idle for its GPUs); 1 x A100-SXM-80GB (not faster)
 err| note[N0606]: 21 groups are planned with as 20: those of equal nodes as one
 err|   = help: give groups labels, regions or links to tell them apart
 err|
