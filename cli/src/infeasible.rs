@@ -23,7 +23,7 @@ const NOT_CONNECTED: &str = "E0604";
 const NO_MEMORY: &str = "E0605";
 
 /// No such schedule.
-const NO_SCHEDULE: &str = "E0606";
+const NO_SCHEDULE: &str = "E0609";
 
 /// Every code of a failed plan with its meaning in one line, in order.
 pub(crate) const PLAN_CODES: [(&str, &str); 6] = [
