@@ -11,8 +11,11 @@ use super::planner::{PlanOptions, plan as plan_for};
 use crate::pass::PassEvent;
 use crate::pipeline::{Lowering, TrainingOptions, lower_to_training};
 use crate::schedule::{Generator, ScheduleKind, Shape};
+use crate::transform::LossSpec;
 use trainc_ir::id::Id;
-use trainc_ir::op::{Contraction, Elementwise, Indexing, Movement};
+use trainc_ir::op::{
+    BatchNorm, Contraction, Convolution, Elementwise, Indexing, Movement, Real, ReduceKind, Reduction,
+};
 use trainc_ir::plan::{Digests, Header, Plan};
 use trainc_ir::{Cluster, DType, GraphBuilder, InputRole, NodeGroupId, OutputRole, TrainingGraph, Type};
 
@@ -34,6 +37,41 @@ pub(crate) fn language_model(layers: usize, width: u64) -> TrainingGraph {
     let logits = b.one(product(true), &[x, table]).unwrap();
     b.output("logits", OutputRole::Prediction, logits);
     train(b, &TrainingOptions::default())
+}
+
+/// A residual network: a convolution, `layers` times `relu(x + norm(conv(x)))` with batch statistics and running averages, the
+/// mean of each channel, cross entropy.
+pub(crate) fn residual_network(layers: usize) -> TrainingGraph {
+    let mut b = GraphBuilder::new("residual");
+    let image = b.input("image", InputRole::Data, Type::new(DType::F32, [2, 3, 6, 6]));
+    let parameter = |b: &mut GraphBuilder, name: String, shape: &[u64]| {
+        b.input(name, InputRole::Parameter, Type::new(DType::F32, shape))
+    };
+    let conv =
+        Convolution::Conv { strides: vec![1, 1], low: vec![1, 1], high: vec![1, 1], dilations: vec![1, 1], groups: 1 };
+    let stem = parameter(&mut b, "stem".to_owned(), &[4, 3, 3, 3]);
+    let mut x = b.one(conv.clone(), &[image, stem]).unwrap();
+    for layer in 0..layers {
+        let w = parameter(&mut b, format!("w.{layer}"), &[4, 4, 3, 3]);
+        let scale = parameter(&mut b, format!("scale.{layer}"), &[4]);
+        let shift = parameter(&mut b, format!("shift.{layer}"), &[4]);
+        let h = b.one(conv.clone(), &[x, w]).unwrap();
+        let norm = b.add(BatchNorm::BatchNorm { eps: Real::new(1e-5) }, &[h, scale, shift]).unwrap();
+        for (name, &statistic) in ["mean", "var"].iter().zip(&norm[1..]) {
+            let name = format!("{name}.{layer}");
+            let average = b.input(name.clone(), InputRole::Buffer, Type::new(DType::F32, [4]));
+            let op = BatchNorm::RunningAverage { momentum: Real::new(0.9) };
+            let next = b.one(op, &[average, statistic]).unwrap();
+            b.output(name, OutputRole::Updated, next);
+        }
+        let sum = b.one(Elementwise::Add, &[x, norm[0]]).unwrap();
+        x = b.one(Elementwise::Relu, &[sum]).unwrap();
+    }
+    let mean = Reduction::Reduce { kind: ReduceKind::Mean, axes: vec![2, 3], keep: false };
+    let logits = b.one(mean, &[x]).unwrap();
+    b.output("logits", OutputRole::Prediction, logits);
+    let loss = LossSpec::Sum("logits".to_owned());
+    train(b, &TrainingOptions { loss, ..TrainingOptions::default() })
 }
 
 fn train(b: GraphBuilder, options: &TrainingOptions) -> TrainingGraph {

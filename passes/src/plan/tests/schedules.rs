@@ -1,6 +1,6 @@
 //! Plans under every schedule; the plan verifier is the judge.
 
-use super::{cluster, header, language_model};
+use super::{cluster, header, language_model, residual_network};
 use crate::plan::build::{PlacedStage, build};
 use crate::plan::crossing::StageUnits;
 use crate::plan::facts::Facts;
@@ -46,12 +46,22 @@ fn cases(micro_batches: u64) -> impl Iterator<Item = (ScheduleKind, Shape)> {
 
 #[test]
 fn plans_of_every_schedule_verify() {
-    let training = language_model(6, 8);
-    for (micro_batches, recompute) in [(1, false), (4, true), (5, false), (9, true)] {
+    verifies(&language_model(6, 8), &[(1, false), (4, true), (5, false), (9, true)]);
+}
+
+/// Every forward reads the running averages that the one before it left.
+#[test]
+fn plans_with_running_averages_verify() {
+    verifies(&residual_network(6), &[(3, true)]);
+}
+
+/// Plans of so many micro-batches, with or without recomputation, verify under every schedule.
+fn verifies(training: &TrainingGraph, cases_of: &[(u64, bool)]) {
+    for &(micro_batches, recompute) in cases_of {
         for (kind, shape) in cases(micro_batches) {
             let schedule = kind.generate(&shape).unwrap();
-            let plan = scheduled(&training, &schedule, recompute);
-            if let Err(errors) = trainc_ir::plan::verify(&plan, &training) {
+            let plan = scheduled(training, &schedule, recompute);
+            if let Err(errors) = trainc_ir::plan::verify(&plan, training) {
                 panic!("{kind}, {shape:?}, {recompute}: {errors:#?}");
             }
         }

@@ -27,6 +27,10 @@ impl Pass for Loss {
     }
 
     fn run(&self, graph: &mut Graph, notes: &mut Vec<Diagnostic>) -> Result<Changed, Diagnostics> {
+        // Next values of buffers are no results that a loss could be made of.
+        let all = std::mem::take(&mut graph.outputs).into_iter();
+        let (updated, results): (Vec<_>, Vec<_>) = all.partition(|output| output.role == OutputRole::Updated);
+        graph.outputs = results;
         let terms = match &self.spec {
             LossSpec::FromModel => match model::take(graph, notes)? {
                 Some(terms) => terms,
@@ -36,8 +40,7 @@ impl Pass for Loss {
             LossSpec::Mse(name) => attach::mse(graph, name)?,
             LossSpec::Sum(name) => attach::sum(graph, name)?,
         };
-        graph.outputs.retain(|output| output.role == OutputRole::Updated);
-        let updated = std::mem::take(&mut graph.outputs);
+        graph.outputs.clear();
         let mut b = GraphBuilder::extend(std::mem::take(graph));
         b.output("loss_sum", OutputRole::LossSum, terms.sum);
         b.output("loss_count", OutputRole::LossCount, terms.count);
