@@ -246,30 +246,33 @@ pub(crate) struct VerifyArgs {
 #[command(after_long_help = examples::SIMULATE)]
 pub(crate) struct SimulateArgs {
     /// The folder that `compile` wrote, or a plan file
-    #[arg(value_name = "DIR", required_unless_present = "uniform")]
+    #[arg(value_name = "DIR", required_unless_present_any = ["uniform", "stages"])]
     pub(crate) plan: Option<PathBuf>,
     /// The cluster description, a TOML file; another than the plan's shows what its GPUs and links would do to this plan
-    #[arg(long, value_name = "FILE", help_heading = "Cluster", required_unless_present = "uniform")]
+    #[arg(long, value_name = "FILE", help_heading = "Cluster", required_unless_present_any = ["uniform", "stages"])]
     pub(crate) cluster: Option<PathBuf>,
     /// Write the timeline to a file that ui.perfetto.dev and chrome://tracing open
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) uniform: UniformArgs,
+    pub(crate) schedules: ScheduleArgs,
 }
 
-/// Schedules of equal stages instead of a plan.
+/// Schedules instead of a plan.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Schedules of equal stages, without a plan")]
-pub(crate) struct UniformArgs {
-    /// Compare the schedules of so many ranks, stages per rank and micro-batches
-    #[arg(long, value_name = "RANKS,LOOPS,MICRO_BATCHES", conflicts_with_all = ["plan", "cluster", "trace"])]
+#[command(next_help_heading = "Schedules, without a plan")]
+pub(crate) struct ScheduleArgs {
+    /// Compare the schedules of equal stages: so many ranks, stages per rank and micro-batches
+    #[arg(long, value_name = "RANKS,LOOPS,MICRO_BATCHES", conflicts_with_all = ["plan", "cluster", "trace", "stages"])]
     pub(crate) uniform: Option<String>,
     /// Only this schedule: gpipe, 1f1b, interleaved, breadth-first, breadth-first:N, zb-h1, zb-v
     #[arg(long, value_name = "KIND", requires = "uniform")]
     pub(crate) schedule: Option<String>,
-    /// Print the schedule in a form that other programs load
-    #[arg(long, value_name = "FORM", requires_all = ["uniform", "schedule"])]
+    /// Search the best order of work for the unequal stages of a TOML file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["plan", "cluster", "trace"])]
+    pub(crate) stages: Option<PathBuf>,
+    /// Print the order of each rank in a form that other programs load
+    #[arg(long, value_name = "FORM", conflicts_with_all = ["plan", "cluster", "trace"])]
     pub(crate) emit: Option<ScheduleForm>,
 }
 

@@ -41,9 +41,11 @@ pub const CONDITION_HOLDS: &str = "E1016";
 pub const BAD_COMMAND_LINE: &str = "E1017";
 /// More threads were asked for than help.
 pub const TOO_MANY_THREADS: &str = "W1018";
+/// A file does not describe pipeline stages.
+pub const BAD_STAGES: &str = "E1019";
 
 /// Every code of this crate with its meaning in one line, in order.
-pub const COMMAND_CODES: [(&str, &str); 18] = [
+pub const COMMAND_CODES: [(&str, &str); 19] = [
     (CANNOT_READ, "a file cannot be read: check the path and its permissions"),
     (CANNOT_WRITE, "the output folder cannot be written: check the path and its permissions"),
     (BAD_OPTION, "the value of an option cannot be read: the message says what is expected"),
@@ -70,6 +72,10 @@ pub const COMMAND_CODES: [(&str, &str); 18] = [
     (
         TOO_MANY_THREADS,
         "more threads were asked for than the machine can use; fewer are taken, and the results are the same",
+    ),
+    (
+        BAD_STAGES,
+        "a file does not describe pipeline stages as docs/schedules.md says, or no order of work fits its memory",
     ),
 ];
 

@@ -33,6 +33,7 @@ mod infeasible;
 mod options;
 mod prepare;
 mod replay;
+mod stages;
 mod trace;
 mod train;
 pub mod units;
@@ -45,7 +46,7 @@ pub use depfile::dep_file;
 pub use diff::{Condition, Difference, Facts, Metric, PlanDiff, diff};
 pub use explain::{Explanation, explanations};
 pub use failure::{
-    BAD_COMMAND_LINE, BAD_HEADER, BAD_OPTION, CANNOT_READ, CANNOT_WRITE, COMMAND_CODES, CONDITION_HOLDS,
+    BAD_COMMAND_LINE, BAD_HEADER, BAD_OPTION, BAD_STAGES, CANNOT_READ, CANNOT_WRITE, COMMAND_CODES, CONDITION_HOLDS,
     CONFLICTING_OPTIONS, DIFFERENT_PLANS, Failure, FailureKind, INTERNAL_ERROR, MISSING_WEIGHTS, NOT_REPLAYED,
     OTHER_CLUSTER, OTHER_GRAPH, OTHER_MODEL, RUN_FAILED, TOO_MANY_THREADS, UNKNOWN_CODE, UNKNOWN_PASS,
 };
@@ -54,5 +55,6 @@ pub use infeasible::join_units;
 pub use options::{CompileOptions, ModelOptions, Recompute, parse_bindings, print_bindings};
 pub use prepare::{Forward, MAX_MICRO_BATCHES, Prepared, known_pass, prepare, prepare_forward, prepare_until};
 pub use replay::{Replayed, replay};
+pub use stages::read_stages;
 pub use trace::trace;
 pub use train::{Finished, RunOptions, Weights, run};

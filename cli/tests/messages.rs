@@ -55,6 +55,7 @@ fn every_line_fits_the_schema() {
         (&["inspect", &vit, "--bind", "*=2"], &["inspected"], 0),
         (&["simulate", "a", "--cluster", &cluster], &["simulated"], 0),
         (&["simulate", "--uniform", "4,1,8", "--schedule", "1f1b"], &["schedule"], 0),
+        (&["simulate", "--stages", &testdata("cli/stages.toml")], &["order"], 0),
         (&["explain", "E0117"], &["explanation"], 0),
         (&["inspect", &model], &[], 1),
         (&["estimate", &vit, "--bind", "*=2", "--cluster", &broken], &[], 1),

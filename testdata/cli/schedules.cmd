@@ -58,9 +58,6 @@ err| error[E1003]: 64 stages and 1000000 micro-batches are too many: at most 167
 err|
 $ trainc simulate --uniform 4,2,8 --emit torch-schedule
 exit 2
-err| error: the following required arguments were not provided:
-err|   --schedule <KIND>
+err| error[E1004]: `--emit` writes one schedule, and `--uniform` alone compares all
+err|   = help: name one, as in `--schedule interleaved`
 err|
-err| Usage: trainc simulate --uniform <RANKS,LOOPS,MICRO_BATCHES> --schedule <KIND> --emit <FORM> [DIR]
-err|
-err| For more information, try '--help'.

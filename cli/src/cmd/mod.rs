@@ -11,4 +11,5 @@ pub(crate) mod inspect;
 pub(crate) mod run;
 pub(crate) mod schedule;
 pub(crate) mod simulate;
+pub(crate) mod stages;
 pub(crate) mod verify;

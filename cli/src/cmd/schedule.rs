@@ -1,9 +1,10 @@
 //! `trainc simulate --uniform`: schedules of equal stages side by side, or one of them in PyTorch's form.
 
-use crate::args::UniformArgs;
+use crate::args::ScheduleArgs;
+use crate::cmd::stages;
 use crate::output::Output;
 use crate::table::{Align, Table};
-use trainc::{BAD_OPTION, Failure};
+use trainc::{BAD_OPTION, CONFLICTING_OPTIONS, Failure};
 use trainc_ir::Diagnostic;
 use trainc_passes::schedule::{Costs, Generator, Ratio, ScheduleKind, Shape, StageTiming, Timing, simulate};
 
@@ -15,13 +16,22 @@ struct Row {
 }
 
 /// Compares schedules, or writes one.
-pub(crate) fn run(args: &UniformArgs, output: Output) -> Result<(), Failure> {
+pub(crate) fn run(args: &ScheduleArgs, output: Output) -> Result<(), Failure> {
+    if let Some(file) = &args.stages {
+        return stages::run(file, args.emit.is_some(), output);
+    }
     let shape = shape(args.uniform.as_deref().unwrap_or_default())?;
     let kind = args.schedule.as_deref().map(str::parse).transpose().map_err(|error| bad(&error))?;
     if let Some(kind) = kind.filter(|_| args.emit.is_some()) {
         let schedule = ScheduleKind::generate(&kind, &shape).map_err(|error| bad(&error))?;
         output.asked(&schedule.to_torch_csv());
         return Ok(());
+    }
+    if args.emit.is_some() {
+        let message = "`--emit` writes one schedule, and `--uniform` alone compares all";
+        return Err(Failure::usage(
+            Diagnostic::error(CONFLICTING_OPTIONS, message).with_help("name one, as in `--schedule interleaved`"),
+        ));
     }
     let kinds: Vec<(ScheduleKind, Shape)> = match kind {
         Some(kind) => vec![(kind, shape)],

@@ -18,7 +18,7 @@ const PARTS: usize = 6;
 /// Replays a plan.
 pub(crate) fn run(args: &SimulateArgs, output: Output) -> Result<(), Failure> {
     let (Some(plan), Some(cluster)) = (&args.plan, &args.cluster) else {
-        return schedule::run(&args.uniform, output);
+        return schedule::run(&args.schedules, output);
     };
     let replayed = replay(plan, cluster)?;
     output.diagnostics(&replayed.notes);

@@ -48,7 +48,7 @@ pub struct SearchOptions {
 
 impl Default for SearchOptions {
     fn default() -> Self {
-        Self { steps: 20_000_000 }
+        Self { steps: 5_000_000 }
     }
 }
 
