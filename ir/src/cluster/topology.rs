@@ -180,7 +180,7 @@ impl Cluster {
         let named: BTreeSet<NodeGroupId> = self.network.pairs.keys().flat_map(|&(from, to)| [from, to]).collect();
         let mut kept: Vec<NodeGroupId> = Vec::new();
         let mut nodes: Vec<u32> = Vec::new();
-        let mut alike: BTreeMap<(&str, u32, Option<&str>, &BTreeMap<String, String>), Vec<usize>> = BTreeMap::new();
+        let mut alike: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for (id, group) in self.groups.iter() {
             let key = (group.gpu.name.as_str(), group.gpus_per_node, group.region.as_deref(), &group.labels);
             let positions = alike.entry(key).or_default();
