@@ -43,21 +43,19 @@ out|   L4                 4  22.5 GiB  f32 f16 bf16  f32 30.3, f16 121, bf16 121
 out|   RTX-3090           2  22.2 GiB  f32 f16 bf16  f32 35.6, f16 71.2, bf16 71.2
 $ trainc cluster show $TESTDATA/clusters/import/kubernetes-others.json
 exit 0
-out| kubernetes-others: 9 GPUs on 2 nodes in 2 groups
-out|   group   GPU     nodes  GPUs each  usable memory  inside a node             USD/h each  region
-out|   mi300x  MI300X      1          8        188 GiB  NVLink 448 GB/s, 8.00 us           -
-out|   l4      L4          1          1       20.9 GiB                                     -
+out| kubernetes-others: 17 GPUs on 3 nodes in 3 groups
+out|   group   GPU     nodes  GPUs each  usable memory  inside a node               USD/h each  region
+out|   mi300x  MI300X      1          8        188 GiB  NVLink 448 GB/s, 8.00 us             -
+out|   gaudi2  Gaudi2      1          8       93.5 GiB  NVLink 262.5 GB/s, 8.00 us           -
+out|   l4      L4          1          1       20.9 GiB                                       -
 out|
 out|   between nodes  one direction
 out|   any two        1.25 GB/s, 10.0 us
 out|
 out|   GPU type  count    memory  native        TFLOP/s
 out|   MI300X        8   190 GiB  f32 f16 bf16  f32 163.4, f16 1300, bf16 1300  estimates only: no CUDA
+out|   Gaudi2        8  95.0 GiB  f32 f16 bf16  f32 5.5, bf16 432               estimates only: no CUDA
 out|   L4            1  22.5 GiB  f32 f16 bf16  f32 30.3, f16 121, bf16 121
-err| warning[W0320]: 1 node left out: unknown GPU type `Gaudi2`
-err|   = note: `gaudi-0`
-err|   = help: describe it in a `[[gpu]]` table of a TOML file, and import both files together: `trainc cluster import`
-err|
 err| warning[W0320]: 1 node left out: unknown GPU type `GeForce-GTX-970`
 err|   = note: `old-0`
 err|   = help: describe it in a `[[gpu]]` table of a TOML file, and import both files together: `trainc cluster import`
@@ -69,6 +67,10 @@ err|
 err| warning[W0320]: 1 node left out: nothing says of which type their GPUs are
 err|   = note: `bare-0`
 err|   = help: say it with `trainc cluster import --gpu TYPE`; on Kubernetes run GPU feature discovery, on Slurm give `Type=` in gres.conf
+err|
+err| warning[W0321]: GPU type `habana.ai/gaudi` is taken to be `Gaudi2`; it may as well be `Gaudi3`
+err|   = note: `gaudi-0`
+err|   = help: change `gpu` in the file that `trainc cluster import` writes, or name the type in a node feature
 err|
 err| warning[W0322]: the network between nodes is taken to carry 10 Gb/s: the description does not say
 err|   = help: say it with `trainc cluster import --bandwidth-gbps N`, or in the file that it writes

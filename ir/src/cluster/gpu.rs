@@ -25,11 +25,13 @@ pub enum Arch {
     Cdna2,
     /// AMD Instinct MI300.
     Cdna3,
+    /// Intel Gaudi 2 and 3.
+    Gaudi,
 }
 
 impl Arch {
-    /// All of them, oldest first, NVIDIA before AMD.
-    pub const ALL: [Self; 9] = [
+    /// All of them, oldest first, NVIDIA before AMD before Intel.
+    pub const ALL: [Self; 10] = [
         Self::Pascal,
         Self::Volta,
         Self::Turing,
@@ -39,6 +41,7 @@ impl Arch {
         Self::Blackwell,
         Self::Cdna2,
         Self::Cdna3,
+        Self::Gaudi,
     ];
 
     /// Spelling in catalogue files.
@@ -53,6 +56,7 @@ impl Arch {
             Self::Blackwell => "blackwell",
             Self::Cdna2 => "cdna2",
             Self::Cdna3 => "cdna3",
+            Self::Gaudi => "gaudi",
         }
     }
 }
@@ -75,7 +79,7 @@ pub enum Basis {
 /// How the GPUs of a node are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LinkKind {
-    /// NVLink, or Infinity Fabric on AMD.
+    /// NVLink, Infinity Fabric on AMD, or the Ethernet links within a node on Gaudi.
     NvLink,
     /// The PCIe bus.
     Pcie,

@@ -49,7 +49,7 @@ fn catalogue_has_the_published_figures() {
 #[test]
 fn only_ampere_and_later_have_bf16() {
     let catalogue = Catalogue::builtin();
-    assert_eq!(catalogue.types().len(), 28);
+    assert_eq!(catalogue.types().len(), 33);
     for gpu in catalogue.types() {
         let old = matches!(gpu.arch, Arch::Pascal | Arch::Volta | Arch::Turing);
         assert_eq!(gpu.is_native(DType::BF16), !old, "{}", gpu.name);

@@ -141,7 +141,11 @@ fn device(node: &Node, resource: &str, count: u64, gathering: &mut Gathering<'_>
     }
     if let Some((_, labels, product)) = OTHERS.iter().find(|(other, ..)| *other == resource) {
         offer.product_label = told(node, labels);
-        offer.product = first(node, labels).or(product.map(str::to_owned));
+        offer.product = first(node, labels);
+        if let (None, Some(guess)) = (&offer.product, product) {
+            gathering.guess(resource, guess, name);
+            offer.product = Some((*guess).to_owned());
+        }
         gathering.offer(name, offer);
         return;
     }
