@@ -411,8 +411,28 @@ fn is_lifted_constant(name: &str, ty: &Type) -> bool {
 }
 
 /// What masks and tables end with.
-const TABLE_OPERATORS: [&str; 10] =
-    ["unsqueeze", "where", "expand", "cos", "sin", "mul", "masked_fill", "slice", "full", "to_copy"];
+const TABLE_OPERATORS: [&str; 20] = [
+    "unsqueeze",
+    "where",
+    "expand",
+    "cos",
+    "sin",
+    "cat",
+    "stack",
+    "index",
+    "repeat_interleave",
+    "mul",
+    "div",
+    "add",
+    "sub",
+    "rsub",
+    "masked_fill",
+    "slice",
+    "full",
+    "view",
+    "clone",
+    "to_copy",
+];
 
 #[cfg(test)]
 mod tests {
