@@ -24,6 +24,7 @@ fn main() {
                 ..ModelOptions::default()
             },
             cluster: testdata.join("clusters/two-nodes.toml"),
+            profile: None,
             stages,
             recompute: Recompute::Fit,
             ..CompileOptions::default()

@@ -42,6 +42,8 @@ pub(crate) enum Command {
     /// Show a cluster, or turn what a scheduler says of its nodes into a description
     #[command(subcommand)]
     Cluster(ClusterCommand),
+    /// Measure this machine's processor, in the form that --profile reads
+    Profile(ProfileArgs),
     /// Explain a diagnostic code: what it means, why it matters, how to fix it
     Explain(ExplainArgs),
     /// Print a script with which your shell completes commands and options
@@ -146,6 +148,9 @@ pub(crate) struct ClusterArgs {
     /// What the backward computes again instead of keeping it: `none`, `full`, or `fit`, as little as fits
     #[arg(long, value_name = "POLICY")]
     recompute: Option<String>,
+    /// Measured times in place of modelled ones, as `trainc profile` writes them
+    #[arg(long, value_name = "FILE")]
+    profile: Option<PathBuf>,
 }
 
 /// A look at the passes between the model and its training graph.
@@ -251,6 +256,9 @@ pub(crate) struct SimulateArgs {
     /// The cluster description, a TOML file; another than the plan's shows what its GPUs and links would do to this plan
     #[arg(long, value_name = "FILE", help_heading = "Cluster", required_unless_present_any = ["uniform", "stages"])]
     pub(crate) cluster: Option<PathBuf>,
+    /// Measured times in place of modelled ones, as `trainc profile` writes them
+    #[arg(long, value_name = "FILE", help_heading = "Cluster", conflicts_with = "uniform")]
+    pub(crate) profile: Option<PathBuf>,
     /// Write the timeline to a file that ui.perfetto.dev and chrome://tracing open
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
@@ -296,6 +304,20 @@ pub(crate) struct DiffArgs {
     /// Exit with 1 where the second plan is worse than allowed, as in `peak>+2%`, `step>+10ms` or `gpus>8`
     #[arg(long, value_name = "CONDITION,...", value_delimiter = ',')]
     pub(crate) fail_if: Vec<String>,
+}
+
+/// `profile`
+#[derive(Debug, Args)]
+pub(crate) struct ProfileArgs {
+    /// Name of the GPU type that the times are for
+    #[arg(long, value_name = "TYPE", default_value = "host")]
+    pub(crate) gpu: String,
+    /// The file to write; standard output if not given
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Longest time of one kernel, in milliseconds; larger sizes are left out
+    #[arg(long, value_name = "MS", default_value_t = 200)]
+    pub(crate) limit_ms: u64,
 }
 
 /// `run`
@@ -413,6 +435,7 @@ impl ClusterArgs {
         Ok(CompileOptions {
             model: model.options()?,
             cluster,
+            profile: self.profile.clone(),
             stages: self.pp,
             recompute: recompute.map_err(Failure::usage)?,
             schedule: schedule.map_err(no_schedule)?,

@@ -3,7 +3,7 @@
 use crate::failure::{CANNOT_READ, Failure};
 use std::path::{Path, PathBuf};
 use trainc_ir::plan::Plan;
-use trainc_ir::{Cluster, ClusterFile, Diagnostic, Diagnostics, ImportOptions, Imported};
+use trainc_ir::{Cluster, ClusterFile, Diagnostic, Diagnostics, ImportOptions, Imported, Profile};
 use trainc_passes::plan::shortlist;
 
 /// Groups of equal nodes.
@@ -38,6 +38,18 @@ pub fn read_cluster(files: &[PathBuf], options: &ImportOptions) -> Result<Import
     }
     let files: Vec<ClusterFile<'_>> = contents.iter().map(|(name, bytes)| ClusterFile { name, bytes }).collect();
     Ok(Imported::read(&files, options)?)
+}
+
+/// The cluster with the measured times of a profile in place of modelled ones, and the text of the profile.
+pub(crate) fn with_profile(cluster: Cluster, file: Option<&Path>) -> Result<(Cluster, Option<String>), Failure> {
+    let Some(file) = file else { return Ok((cluster, None)) };
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        let message = format!("cannot read the profile `{name}`: {error}");
+        Failure::input(Diagnostic::error(CANNOT_READ, message))
+    })?;
+    let profile = Profile::read(&name, &text)?;
+    Ok((cluster.profiled(&name, &profile)?, Some(text)))
 }
 
 fn bytes(file: &Path) -> Result<Vec<u8>, Failure> {

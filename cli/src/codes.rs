@@ -8,7 +8,7 @@ use trainc_backend::{EMIT_CODES, REQUEST_CODES};
 use trainc_frontend::ONNX_CODES;
 use trainc_ir::plan::{PlanError, PlanRule};
 use trainc_ir::text::TEXT_CODES;
-use trainc_ir::{CLUSTER_CODES, Rule};
+use trainc_ir::{CLUSTER_CODES, PROFILE_CODES, Rule};
 use trainc_passes::transform::TRANSFORM_CODES;
 
 /// The codes in ascending order of their numbers.
@@ -20,7 +20,14 @@ pub fn codes() -> Vec<(&'static str, &'static str)> {
         ("E0591", "the graph that the passes got is not valid: a bug that is worth a report"),
     ];
     let onnx = ONNX_CODES.iter().map(|info| (info.code, info.meaning));
-    let crates = [&CLUSTER_CODES[..], &TEXT_CODES[..], &TRANSFORM_CODES[..], &EMIT_CODES[..], &REQUEST_CODES[..]];
+    let crates = [
+        &CLUSTER_CODES[..],
+        &PROFILE_CODES[..],
+        &TEXT_CODES[..],
+        &TRANSFORM_CODES[..],
+        &EMIT_CODES[..],
+        &REQUEST_CODES[..],
+    ];
     let here = [&PLAN_CODES[..], &PLANNED_CLUSTER_CODES[..], &COMMAND_CODES[..], &own[..]];
     for (code, meaning) in onnx.chain(crates.into_iter().chain(here).flatten().copied()) {
         all.insert((&code[1..], code), meaning);

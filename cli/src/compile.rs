@@ -1,6 +1,6 @@
 //! From a model and a cluster to a plan and the files that go with it.
 
-use crate::cluster::{estimated_only, read_cluster, shortened};
+use crate::cluster::{estimated_only, read_cluster, shortened, with_profile};
 use crate::failure::{BAD_OPTION, CANNOT_WRITE, Failure, FailureKind};
 use crate::folder::{FILES, KUBERNETES, MODEL_PATH, PLAN_JSON, PLAN_PB, SLURM, SUMMARY, model_path};
 use crate::header::header;
@@ -86,12 +86,15 @@ fn compile_for(
     let stages = stages(options.stages)?;
     let Imported { cluster, toml: cluster_text, notes: mut cluster_notes } =
         read_cluster(std::slice::from_ref(&options.cluster), &ImportOptions::default())?;
+    let (cluster, profile) = with_profile(cluster, options.profile.as_deref())?;
     let given = shortened(&cluster, &mut cluster_notes);
     let cluster = if purpose == Purpose::Estimate { given.for_estimates() } else { given.clone() };
     let prepared = prepare(&options.model, &mut |event| observer(Progress::Pass(event)))?;
     let Prepared { model, training, micro_batches, micro_batch, notes } = &prepared;
     let graph = training.graph();
-    let header = header(options, (model.name(), model.digest()), (&cluster.name, &cluster_text), graph, *micro_batch);
+    let of_cluster = (cluster.name.as_str(), cluster_text.as_str());
+    let of_model = (model.name(), model.digest());
+    let header = header(options, of_model, of_cluster, graph, *micro_batch, profile.as_deref());
     let plan_options = PlanOptions {
         micro_batches: *micro_batches,
         stages,
@@ -115,6 +118,7 @@ fn compile_for(
     observer(Progress::Done("verify"));
     let mut inputs = model.files_read();
     inputs.push(options.cluster.clone());
+    inputs.extend(options.profile.clone());
     cluster_notes.extend(notes.iter().cloned());
     cluster_notes.extend(estimated_only(&given, plan.plan()));
     Ok(Compiled { plan, partition, schedule, cluster: given, inputs, notes: cluster_notes })

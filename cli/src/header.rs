@@ -16,6 +16,8 @@ const TRAIN: &str = "train";
 const MICRO_BATCH: &str = "micro_batch";
 const STAGES: &str = "stages";
 const RECOMPUTE: &str = "recompute";
+/// The digest of the profile.
+const PROFILE: &str = "profile";
 
 /// The header of a plan. Where files lie is not part of it: a plan is the same wherever it is compiled.
 pub(crate) fn header(
@@ -24,9 +26,10 @@ pub(crate) fn header(
     (cluster, cluster_text): (&str, &str),
     training: &TrainingGraph,
     micro_batch: Option<u64>,
+    profile: Option<&str>,
 ) -> Header {
     // The planner notes the schedule itself: it may have chosen it.
-    let CompileOptions { model: of_model, cluster: _, stages, recompute, schedule: _, loops: _ } = options;
+    let CompileOptions { model: of_model, cluster: _, profile: _, stages, recompute, schedule: _, loops: _ } = options;
     let train = (!of_model.train.is_empty()).then(|| of_model.train.join(","));
     let chosen = [
         (LOSS, of_model.loss.clone()),
@@ -35,6 +38,7 @@ pub(crate) fn header(
         (MICRO_BATCH, micro_batch.map(|n| n.to_string())),
         (STAGES, stages.map(|n| n.to_string())),
         (RECOMPUTE, Some(recompute.name().to_owned())),
+        (PROFILE, profile.map(text_digest)),
     ];
     let options = chosen.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
     Header {

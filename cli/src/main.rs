@@ -48,6 +48,7 @@ fn run(command: &Command, output: Output) -> Result<(), Failure> {
         Command::Completions(args) => cmd::completions::run(args, output),
         Command::Verify(args) => cmd::verify::run(args, output),
         Command::Cluster(command) => cmd::cluster::run(command, output),
+        Command::Profile(args) => cmd::profile::run(args, output),
         Command::Explain(args) => cmd::explain::run(args, output),
     }
 }

@@ -35,6 +35,8 @@ pub struct CompileOptions {
     pub model: ModelOptions,
     /// The file that describes the cluster.
     pub cluster: PathBuf,
+    /// A file of measured times that replace modelled ones.
+    pub profile: Option<PathBuf>,
     /// Number of ranks of the pipeline; the planner chooses where absent.
     pub stages: Option<u64>,
     /// What to recompute.

@@ -1,7 +1,7 @@
 //! Replays a plan on a cluster: when everything happens, and what the length of a step comes from.
 
 use crate::check::read_plan_file;
-use crate::cluster::read_cluster;
+use crate::cluster::{read_cluster, with_profile};
 use crate::failure::{Failure, NOT_REPLAYED, OTHER_CLUSTER};
 use crate::folder::plan_file;
 use crate::header::text_digest;
@@ -30,7 +30,7 @@ pub struct Replayed {
 ///
 /// # Errors
 /// The plan or the cluster cannot be read, or the plan cannot run on the cluster.
-pub fn replay(path: &Path, cluster: &Path) -> Result<Replayed, Failure> {
+pub fn replay(path: &Path, cluster: &Path, profile: Option<&Path>) -> Result<Replayed, Failure> {
     let file = plan_file(path);
     let plan = read_plan_file(&file)?;
     let Imported { cluster, toml: text, mut notes } = read_cluster(&[cluster.to_owned()], &ImportOptions::default())?;
@@ -42,6 +42,7 @@ pub fn replay(path: &Path, cluster: &Path) -> Result<Replayed, Failure> {
         let help = "compile the model again for the plan that suits this cluster best";
         notes.push(Diagnostic::note(OTHER_CLUSTER, message).with_help(help));
     }
+    let (cluster, _) = with_profile(cluster, profile)?;
     let (timeline, critical) = simulate_critical(&plan, &cluster).map_err(|why| {
         let message = format!("cannot replay `{}` on the cluster `{}`: {why}", file.display(), cluster.name);
         let help = "give the cluster that the plan was made for, or one with groups of the same names; `trainc verify` \

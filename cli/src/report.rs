@@ -18,7 +18,7 @@ pub(crate) fn report(compiled: &Compiled, options: &CompileOptions) -> String {
         None => also_considered(&compiled.partition, &compiled.cluster),
         Some(_) => String::new(),
     };
-    let sections = [head(plan), ranks(plan), memory(plan), prediction(plan) + &others];
+    let sections = [head(plan), ranks(plan), memory(plan), prediction(plan, &compiled.cluster) + &others];
     sections.join("\n")
 }
 
@@ -148,20 +148,37 @@ fn memory(plan: &Plan) -> String {
     format!("Memory of each rank\n{}", table.print())
 }
 
-fn prediction(plan: &Plan) -> String {
+fn prediction(plan: &Plan, cluster: &Cluster) -> String {
     let prediction = &plan.prediction;
     let whole = u128::from(prediction.step_ps) * prediction.ranks.len() as u128;
     let whole = u64::try_from(whole).unwrap_or(u64::MAX);
     let per_second = per_second(prediction.tokens, prediction.step_ps);
     let unit = if prediction.tokens == prediction.samples { "samples" } else { "tokens" };
     let mut out = format!(
-        "Prediction (modelled from the catalogue's figures, not measured)\n  step {}, {} {unit}/s, bubble {}\n",
+        "Prediction\n  step {}, {} {unit}/s, bubble {}\n",
         time(prediction.step_ps),
         rounded(per_second),
         percent(prediction.idle_ps, whole),
     );
     out += &recompute(plan);
+    out += &basis(plan, cluster);
     out
+}
+
+/// What the times of each GPU type rest on, types alike in a line.
+fn basis(plan: &Plan, cluster: &Cluster) -> String {
+    let mut types: Vec<(String, Vec<&str>)> = Vec::new();
+    for group in plan.groups.values() {
+        let Some(of) = cluster.group(&group.name) else { continue };
+        let gpu = &cluster.groups[of].gpu;
+        let basis = gpu.times_basis();
+        match types.iter_mut().find(|(known, _)| *known == basis) {
+            Some((_, names)) if names.contains(&gpu.name.as_str()) => {}
+            Some((_, names)) => names.push(&gpu.name),
+            None => types.push((basis, vec![&gpu.name])),
+        }
+    }
+    types.iter().map(|(basis, names)| format!("  times of {}: {basis}\n", names.join(", "))).collect()
 }
 
 /// How many of `n` are done in a second.

@@ -29,7 +29,7 @@ fn replayed(stages: u64) -> Replayed {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let out = folder.path().join("out");
     write(&compile(&options).expect("the plan fits"), &options, &out).expect("the folder can be written");
-    replay(&out, &options.cluster).expect("the plan can be replayed")
+    replay(&out, &options.cluster, None).expect("the plan can be replayed")
 }
 
 /// Picoseconds, read from the digits of the text: a float would round them.

@@ -38,9 +38,9 @@ mod visit;
 
 pub use build::{Copier, GraphBuilder};
 pub use cluster::{
-    Arch, Basis, CLUSTER_CODES, Catalogue, Cluster, ClusterFile, Contention, GpuType, ImportOptions, Imported, Link,
-    LinkKind, MemoryReserve, NodeGroup, NodeGroupId, PeakFlops, Rate, RateBasis, Rates, SharedEfficiency, Slowdown,
-    TransferKind,
+    Arch, Basis, BlockTimes, CLUSTER_CODES, Catalogue, Cluster, ClusterFile, Contention, GpuProfile, GpuType,
+    ImportOptions, Imported, Link, LinkKind, MemoryReserve, NodeGroup, NodeGroupId, PROFILE_CODES, PeakFlops, Profile,
+    Rate, RateBasis, Rates, SharedEfficiency, Slowdown, TransferKind,
 };
 pub use diag::{Diagnostic, Diagnostics, Label, Place, Severity};
 pub use graph::{Def, Graph, Input, InputRole, Node, NodeId, Origin, Output, OutputRole, Value, ValueId};

@@ -166,9 +166,10 @@ out| Memory of each rank
 out|   rank  parameters  gradients  optimizer    saved  transient  communication  workspace  context
 out|      0     514 KiB    562 KiB   1.00 MiB  228 KiB   60.7 KiB            0 B   8.12 MiB  943 MiB
 out|
-out| Prediction (modelled from the catalogue's figures, not measured)
+out| Prediction
 out|   step 944 us, 16.9 k tokens/s, bubble 3.2 %
 out|   recomputed: nothing
+out|   times of A100-SXM-80GB: modelled, as fitted to layers measured on the type
 out|   also considered: 3 x A100-SXM-80GB (56.9 us faster, but too idle for its GPUs); 1 x V100-SXM2-32GB (10.4 us slower)
 err| note[N0319]: 1 node left out: drained
 err|   = note: `h1`
@@ -248,9 +249,10 @@ out|   rank  parameters  gradients  optimizer    saved  transient  communication
 out|      0     293 KiB    293 KiB    586 KiB  109 KiB   52.8 KiB       1.59 GiB   8.12 MiB  943 MiB
 out|      1     269 KiB    269 KiB    538 KiB  125 KiB   55.8 KiB       1.59 GiB   8.12 MiB  943 MiB
 out|
-out| Prediction (modelled from the catalogue's figures, not measured)
+out| Prediction
 out|   step 894 us, 17.9 k tokens/s, bubble 49.1 %
 out|   recomputed: nothing
+out|   times of MI300X: modelled, from the datasheet and the efficiency of other types
 err| note[N0406]: the loss is the cross-entropy of `logits` against the next token of `input_ids`
 err|   = help: say so with `--loss cross-entropy:logits`, or name another loss
 err|
@@ -277,9 +279,10 @@ out| Memory of each rank
 out|   rank  parameters  gradients  optimizer    saved  transient  communication  workspace  context
 out|      0     514 KiB    562 KiB   1.00 MiB  228 KiB   60.7 KiB            0 B   8.12 MiB  943 MiB
 out|
-out| Prediction (modelled from the catalogue's figures, not measured)
+out| Prediction
 out|   step 944 us, 16.9 k tokens/s, bubble 3.2 %
 out|   recomputed: nothing
+out|   times of A100-SXM-80GB: modelled, as fitted to layers measured on the type
 out|   also considered: 3 x A100-SXM-80GB (56.9 us faster, but too idle for its GPUs); 1 x A100-SXM-80GB (not faster)
 err| note[N0606]: 21 groups are planned with as 20: those of equal nodes as one
 err|   = help: give groups labels, regions or links to tell them apart

@@ -13,8 +13,9 @@ out| Memory of each rank
 out|   rank  parameters  gradients  optimizer    saved  transient  communication  workspace  context
 out|      0    94.7 KiB   94.7 KiB    189 KiB  169 KiB   14.2 KiB            0 B   8.12 MiB  943 MiB
 out|
-out| Prediction (modelled from the catalogue's figures, not measured)
+out| Prediction
 out|   step 1.26 ms, 3.19 k samples/s, bubble 2.5 %
 out|   recomputed: nothing
+out|   times of T4: modelled, as fitted to layers measured on the type
 $ ls .
 exit 0

@@ -16,6 +16,7 @@ err|   diff         Say in words what differs between two plans
 err|   inspect      Show the operators and repeated blocks of a model, or its IR
 err|   verify       Check a compiled plan against its model
 err|   cluster      Show a cluster, or turn what a scheduler says of its nodes into a description
+err|   profile      Measure this machine's processor, in the form that --profile reads
 err|   explain      Explain a diagnostic code: what it means, why it matters, how to fix it
 err|   completions  Print a script with which your shell completes commands and options
 err|

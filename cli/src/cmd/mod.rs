@@ -8,6 +8,7 @@ pub(crate) mod estimate;
 pub(crate) mod explain;
 mod fused;
 pub(crate) mod inspect;
+pub(crate) mod profile;
 pub(crate) mod run;
 pub(crate) mod schedule;
 pub(crate) mod simulate;

@@ -20,7 +20,7 @@ pub(crate) fn run(args: &SimulateArgs, output: Output) -> Result<(), Failure> {
     let (Some(plan), Some(cluster)) = (&args.plan, &args.cluster) else {
         return schedule::run(&args.schedules, output);
     };
-    let replayed = replay(plan, cluster)?;
+    let replayed = replay(plan, cluster, args.profile.as_deref())?;
     output.diagnostics(&replayed.notes);
     let mut wrote = String::new();
     if let Some(file) = &args.trace {
@@ -51,8 +51,10 @@ fn head(replayed: &Replayed) -> String {
     let (idle, whole) = idle(replayed);
     let n = replayed.plan.ranks.len();
     let ranks = if n == 1 { "1 rank".to_owned() } else { format!("{n} ranks") };
+    let profiled = replayed.cluster.groups.values().any(|group| group.gpu.profile.is_some());
+    let times = if profiled { "the times of the profile, modelled ones where it has none" } else { "modelled times" };
     let mut out = format!(
-        "{} on {}: {ranks} replayed with modelled times\n  step {}, bubble {}\n",
+        "{} on {}: {ranks} replayed with {times}\n  step {}, bubble {}\n",
         replayed.plan.header.model,
         replayed.cluster.name,
         time(replayed.timeline.step_ps),

@@ -1,8 +1,10 @@
 //! What is known of one GPU type.
 
+use super::profile::GpuProfile;
 use super::reserve::MemoryReserve;
 use crate::ty::DType;
 use std::fmt;
+use std::sync::Arc;
 
 /// GPU architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -168,6 +170,8 @@ pub struct GpuType {
     pub price_micro_usd_per_hour: Option<(u64, u64)>,
     /// Bytes that buffers cannot use.
     pub reserve: MemoryReserve,
+    /// What a profile says of it.
+    pub profile: Option<Arc<GpuProfile>>,
     /// Where the figures were read.
     pub source: String,
 }

@@ -255,6 +255,7 @@ fn one_type(table: &Section<'_, '_>, name: &str, base: Option<&GpuType>, default
         tdp_w: tdp_w.or(base.and_then(|base| base.tdp_w)),
         price_micro_usd_per_hour: price.or(base.and_then(|base| base.price_micro_usd_per_hour)),
         reserve,
+        profile: None,
         source: source.or_else(|| base.map(|base| base.source.clone())).unwrap_or_default(),
     })
 }

@@ -20,9 +20,9 @@ pub enum RateBasis {
 impl fmt::Display for RateBasis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Profile => "measured, from the profile",
-            Self::Measured => "modelled, fitted to layers measured on this type",
-            Self::Datasheet => "modelled, from its datasheet and the efficiency of other types",
+            Self::Profile => "measured, from the profile, where it has rates, else modelled",
+            Self::Measured => "modelled, as fitted to layers measured on the type",
+            Self::Datasheet => "modelled, from the datasheet and the efficiency of other types",
         })
     }
 }
@@ -55,7 +55,22 @@ const F64_DIVISOR: u64 = 64;
 impl GpuType {
     /// The rates of this type.
     pub fn rates(&self) -> Rates {
-        self.rates_by(&Efficiencies::builtin().of(&self.name))
+        let rates = self.rates_by(&Efficiencies::builtin().of(&self.name));
+        match &self.profile {
+            Some(profile) => profile.over(rates),
+            None => rates,
+        }
+    }
+
+    /// What its times rest on, in words for people.
+    pub fn times_basis(&self) -> String {
+        let basis = self.rates().basis;
+        match &self.profile {
+            Some(profile) if !profile.blocks.is_empty() => {
+                format!("measured, from the profile, for the blocks and micro-batches that it has; the rest {basis}")
+            }
+            Some(_) | None => basis.to_string(),
+        }
     }
 
     /// The rates that this type would have were none of its measurements known.

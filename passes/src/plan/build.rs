@@ -121,7 +121,7 @@ fn locality(count: u32, nodes: u32, gpus_per_node: u32) -> Locality {
 
 /// Samples and tokens of a micro-batch: the first dimension of its first input, and the elements of its first integer
 /// input.
-fn batch(training: &TrainingGraph) -> (u64, u64) {
+pub(crate) fn batch(training: &TrainingGraph) -> (u64, u64) {
     let mut data = training.step.inputs.iter().filter(|i| i.role == InputRole::Data).map(|i| training.step.ty(i.value));
     let samples = data.clone().next().and_then(|ty| ty.shape.first().copied()).unwrap_or(1);
     let integers = data.find(|ty| matches!(ty.dtype, DType::I64 | DType::I32) && ty.rank() >= 2);

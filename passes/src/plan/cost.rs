@@ -1,7 +1,8 @@
 //! Times in integer picoseconds, always rounded up: of work on a GPU type, and of transfers over links.
 
-use super::profile::{Work, WorkClass};
-use trainc_ir::{DType, GpuType, Link, Rate, Rates};
+use super::profile::{BlockShape, UnitProfile, Work, WorkClass};
+use std::sync::Arc;
+use trainc_ir::{BlockTimes, DType, GpuProfile, GpuType, Link, Rate, Rates};
 
 /// What the cost model knows of a GPU type.
 ///
@@ -27,6 +28,23 @@ pub struct HardwareSpec {
     pub launch_ps: u64,
     /// Copies from the host.
     pub host: Link,
+    /// Times of blocks that were measured.
+    pub profile: Option<Arc<GpuProfile>>,
+}
+
+/// Times of the work of a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnitTimes {
+    /// Of the forward.
+    pub forward_ps: u64,
+    /// Of the backward, without recomputation.
+    pub backward_ps: u64,
+    /// Of running the forward again.
+    pub recompute_ps: u64,
+    /// The part of the backward that nothing else waits for.
+    pub weight_grad_ps: u64,
+    /// Of the optimizer.
+    pub update_ps: u64,
 }
 
 /// 16 lanes of PCIe 3 (8 GT/s, 128b/130b), for a type whose slot is not known: the slowest slot of the catalogue.
@@ -48,7 +66,34 @@ impl HardwareSpec {
     pub fn with(gpu: &GpuType, rates: Rates) -> Self {
         let rate = gpu.pcie_bytes_per_s.unwrap_or(SLOWEST_SLOT);
         let host = Link { bytes_per_s: rate, latency_ps: gpu.pcie_latency_ps };
-        Self { name: gpu.name.clone(), rates, launch_ps: gpu.launch_ps, host }
+        Self { name: gpu.name.clone(), rates, launch_ps: gpu.launch_ps, host, profile: gpu.profile.clone() }
+    }
+
+    /// Times of a unit for one micro-batch: measured ones where a profile has them for its block.
+    ///
+    /// # Errors
+    /// The element type that the GPU lacks.
+    pub fn unit(&self, unit: &UnitProfile) -> Result<UnitTimes, MissingType> {
+        let mut times = UnitTimes {
+            forward_ps: self.total(&unit.forward)?,
+            backward_ps: self.total(&unit.backward)?,
+            recompute_ps: self.total(&unit.recompute)?,
+            weight_grad_ps: self.total(&unit.weight_grad)?,
+            update_ps: self.total(&unit.update)?,
+        };
+        if let Some(measured) = unit.block.as_ref().and_then(|block| self.measured(block)) {
+            let part = u128::from(measured.backward_ps) * u128::from(times.weight_grad_ps);
+            times.weight_grad_ps = saturate(part / u128::from(times.backward_ps.max(1)));
+            times.forward_ps = measured.forward_ps;
+            times.backward_ps = measured.backward_ps;
+            times.recompute_ps = if unit.recompute.is_empty() { 0 } else { measured.forward_ps };
+        }
+        Ok(times)
+    }
+
+    /// What a profile says of a block.
+    pub fn measured(&self, block: &BlockShape) -> Option<&BlockTimes> {
+        self.profile.as_ref()?.block(&block.name, block.micro_batch, block.seq)
     }
 
     /// Time of equal kernels, one after the other.
@@ -282,5 +327,41 @@ mod tests {
         let link = Link { bytes_per_s: 1_000_000_000_000, latency_ps: 5 };
         assert_eq!((all_reduce(link, 1, 100), all_reduce(link, 2, 100), all_reduce(link, 4, 100)), (0, 110, 180));
         assert_eq!((broadcast(link, 1, 100), broadcast(link, 2, 100), broadcast(link, 4, 100)), (0, 105, 115));
+    }
+
+    /// The first exact match counts; recomputation is another forward; the update stays modelled.
+    #[test]
+    fn measured_blocks_replace_modelled_times() {
+        let text =
+            "[[block]]\ngpu = \"T4\"\nname = \"b\"\nseq = 16\nmicro_batch = 2\nforward_ms = 3\nbackward_ms = 5\n";
+        let profile = trainc_ir::Profile::read("p", text).unwrap();
+        let cluster = "name = \"c\"\n[[group]]\nname = \"g\"\ngpu = \"T4\"\nnodes = 1\ngpus_per_node = 1\n";
+        let cluster = trainc_ir::Cluster::from_toml("c", cluster).unwrap();
+        let plain = HardwareSpec::of(&cluster.groups.values().next().unwrap().gpu);
+        let cluster = cluster.profiled("p", &profile).unwrap();
+        let spec = HardwareSpec::of(&cluster.groups.values().next().unwrap().gpu);
+        let some = vec![work(WorkClass::Memory, DType::F32, 0, 1 << 20)];
+        let block = Some(BlockShape { name: "b".to_owned(), micro_batch: 2, seq: 16 });
+        let unit = |block, recompute| UnitProfile {
+            block,
+            forward: some.clone(),
+            backward: some.clone(),
+            recompute,
+            update: some.clone(),
+            ..UnitProfile::default()
+        };
+        let update_ps = spec.total(&some).unwrap();
+        let times = |recompute_ps| UnitTimes {
+            weight_grad_ps: 0,
+            forward_ps: 3_000_000_000,
+            backward_ps: 5_000_000_000,
+            recompute_ps,
+            update_ps,
+        };
+        assert_eq!(spec.unit(&unit(block.clone(), Vec::new())), Ok(times(0)));
+        assert_eq!(spec.unit(&unit(block.clone(), some.clone())), Ok(times(3_000_000_000)));
+        let other = block.map(|of| BlockShape { micro_batch: 4, ..of });
+        assert_eq!(spec.unit(&unit(other.clone(), Vec::new())), plain.unit(&unit(other, Vec::new())));
+        assert_eq!(spec.unit(&unit(None, Vec::new())), plain.unit(&unit(None, Vec::new())));
     }
 }

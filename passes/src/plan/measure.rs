@@ -1,10 +1,11 @@
 //! Measures what the units of a model do and hold: the profiles that partitioning works on.
 
+use super::build::batch;
 use super::crossing::{Crossing, StageUnits};
 use super::facts::{Facts, Source, UnitContribution};
 use super::flow::Flow;
 use super::layout::live::locals_peak;
-use super::profile::{ParameterProfile, UnitProfile, Work};
+use super::profile::{BlockShape, ParameterProfile, UnitProfile, Work};
 use super::segments::{Pool, sum_type};
 use super::split::split;
 use super::stage::{Act, Context, draft};
@@ -108,6 +109,11 @@ fn holdings(facts: &Facts<'_>, unit: usize) -> UnitProfile {
         class: facts.blocks.units.get(unit).and_then(|u| u.class),
         ..UnitProfile::default()
     };
+    profile.block = profile.class.map(|class| {
+        let (samples, tokens) = batch(facts.training);
+        let name = facts.blocks.classes[class].name.replace(' ', "_");
+        BlockShape { name, micro_batch: samples, seq: tokens.checked_div(samples).unwrap_or(0) }
+    });
     let reads: BTreeSet<ValueId> =
         facts.forward_reads[unit].iter().chain(&facts.backward_reads[unit]).copied().collect();
     for value in reads {

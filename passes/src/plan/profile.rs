@@ -65,6 +65,17 @@ impl Work {
     }
 }
 
+/// A class of blocks and the micro-batch it is run on: what measured times of blocks are looked up by.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BlockShape {
+    /// Name of the class, as in the names of segments.
+    pub name: String,
+    /// Samples of the micro-batch.
+    pub micro_batch: u64,
+    /// Tokens of a sample.
+    pub seq: u64,
+}
+
 /// One unit (block, embedding, head) of the model for one micro-batch. All bytes are exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnitProfile {
@@ -72,6 +83,8 @@ pub struct UnitProfile {
     pub name: String,
     /// The class, for a block. Units of one class have equal figures, parameters' names apart.
     pub class: Option<usize>,
+    /// What measured times are looked up by, for a block.
+    pub block: Option<BlockShape>,
     /// Work of the forward.
     pub forward: Vec<Work>,
     /// Work of the backward, gradient sums included.

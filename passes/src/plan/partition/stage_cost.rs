@@ -255,9 +255,10 @@ impl<'a> StageCosts<'a> {
 fn times(units: &[UnitProfile], recomputable: &[usize], spec: &HardwareSpec) -> Result<Times, MissingType> {
     let mut columns: [Vec<u64>; 5] = Default::default();
     for unit in units {
-        let works = [&unit.forward, &unit.backward, &unit.recompute, &unit.weight_grad, &unit.update];
-        for (column, work) in columns.iter_mut().zip(works) {
-            column.push(spec.total(work)?);
+        let times = spec.unit(unit)?;
+        let of_unit = [times.forward_ps, times.backward_ps, times.recompute_ps, times.weight_grad_ps, times.update_ps];
+        for (column, time) in columns.iter_mut().zip(of_unit) {
+            column.push(time);
         }
     }
     let [forward, backward, recompute, weight_grad, update] = columns;

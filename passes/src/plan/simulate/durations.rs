@@ -1,6 +1,6 @@
 //! How long calls, loads and transfers of a plan take on its cluster.
 
-use super::SimulateError;
+use super::{SimulateError, profiled};
 use crate::plan::cost::{self, HardwareSpec};
 use crate::plan::profile::Work;
 use std::collections::BTreeMap;
@@ -42,7 +42,9 @@ impl<'a> Durations<'a> {
             }
             let spec = HardwareSpec::of(&cluster.groups[group].gpu);
             let times = plan.segments.values().map(|segment| call_time(segment, &kernels, &spec));
-            calls.insert(group, times.collect::<Result<_, _>>()?);
+            let mut times = times.collect::<Result<Vec<_>, _>>()?;
+            profiled::replace(plan, &spec, &mut times);
+            calls.insert(group, times);
             specs.insert(group, spec);
         }
         Ok(Self { plan, cluster, places, specs, calls })

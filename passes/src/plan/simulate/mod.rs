@@ -11,6 +11,7 @@ mod critical;
 mod durations;
 mod engine;
 mod flight;
+mod profiled;
 mod rank;
 mod recompute;
 
