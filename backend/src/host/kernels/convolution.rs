@@ -5,6 +5,11 @@ use super::matmul::{Matrix, Store, product};
 use super::parallel::{self, Shared};
 use super::window::Windows;
 use gemm::Parallelism;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Elements of windows that lie side by side in memory at a time, for each task.
+const COLUMNS: usize = 1 << 21;
 
 /// The sizes of a convolution.
 #[derive(Clone, Debug)]
@@ -37,6 +42,14 @@ impl Convolution {
         self.group().0 * self.windows.n_taps()
     }
 
+    /// Windows in parts, so that the elements of a part do not fill the memory.
+    fn parts(&self) -> impl Iterator<Item = Range<usize>> {
+        let all = self.windows.n_windows();
+        let part = if self.windows.is_identity() { all } else { COLUMNS / self.width().max(1) };
+        let part = part.max(1);
+        (0..all).step_by(part).map(move |start| start..(start + part).min(all))
+    }
+
     /// Whether nothing would be gained by samples or groups running beside one another.
     fn is_single(&self) -> bool {
         self.samples * self.groups == 1
@@ -56,13 +69,16 @@ pub(crate) fn convolve<T: Float>(of: &Convolution, x: &[T], w: &[T], y: &mut [T]
     parallel::indices(of.samples * of.groups, filters * places * width, |task| {
         let group = task % of.groups;
         let x = &x[task * data..][..data];
-        let w = &w[group * filters * width..][..filters * width];
+        let w = Matrix::new(&w[group * filters * width..][..filters * width], width, false);
         // SAFETY: every sample and group has its own range of the result.
         let y = unsafe { y.range(task * filters * places, filters * places) };
-        let columns = columns(of, x);
-        let operands = (Matrix::new(w, width, false), Matrix::new(&columns, places, false));
-        let parallelism = of.within(of.is_single());
-        product((filters, places, width), y, places, operands, (T::ONE, Store::Replace), parallelism);
+        for part in of.parts() {
+            let columns = columns(of, x, &part);
+            let operands = (w, Matrix::new(&columns, part.len(), false));
+            let sizes = (filters, part.len(), width);
+            let y = &mut y[part.start..];
+            product(sizes, y, places, operands, (T::ONE, Store::Replace), of.within(of.is_single()));
+        }
     });
 }
 
@@ -70,33 +86,35 @@ pub(crate) fn convolve<T: Float>(of: &Convolution, x: &[T], w: &[T], y: &mut [T]
 pub(crate) fn input_grad<T: Float>(of: &Convolution, w: &[T], dy: &[T], dx: &mut [T]) {
     let (channels, filters) = of.group();
     let (places, width, data) = (of.windows.n_windows(), of.width(), of.data());
+    let (elements, taps) = (of.windows.n_elements(), of.windows.n_taps());
     let dx = Shared::new(dx);
     parallel::indices(of.samples * of.groups, filters * places * width, |task| {
         let group = task % of.groups;
-        let w = &w[group * filters * width..][..filters * width];
+        let w = Matrix::new(&w[group * filters * width..][..filters * width], width, true);
         let dy = &dy[task * filters * places..][..filters * places];
         // SAFETY: every sample and group has its own range of the result.
         let dx = unsafe { dx.range(task * data, data) };
-        let operands = (Matrix::new(w, width, true), Matrix::new(dy, places, false));
-        let sizes = (width, places, filters);
         let parallelism = of.within(of.is_single());
         if of.windows.is_identity() {
-            product(sizes, dx, places, operands, (T::ONE, Store::Replace), parallelism);
+            let operands = (w, Matrix::new(dy, places, false));
+            product((width, places, filters), dx, places, operands, (T::ONE, Store::Replace), parallelism);
             return;
         }
-        let mut columns = vec![T::ZERO; width * places];
-        product(sizes, &mut columns, places, operands, (T::ONE, Store::Replace), parallelism);
         dx.fill(T::ZERO);
-        let (elements, taps) = (of.windows.n_elements(), of.windows.n_taps());
-        for channel in 0..channels {
-            let dx = &mut dx[channel * elements..][..elements];
-            for tap in 0..taps {
-                let row = &columns[(channel * taps + tap) * places..][..places];
-                of.windows.lines(tap, |line| {
-                    for i in 0..line.len {
-                        dx[line.element + i * line.step] += row[line.window + i];
-                    }
-                });
+        for part in of.parts() {
+            let n = part.len();
+            let mut columns = vec![T::ZERO; width * n];
+            let operands = (w, Matrix::new(&dy[part.start..], places, false));
+            product((width, n, filters), &mut columns, n, operands, (T::ONE, Store::Replace), parallelism);
+            for channel in 0..channels {
+                let dx = &mut dx[channel * elements..][..elements];
+                for tap in 0..taps {
+                    let row = &columns[(channel * taps + tap) * n..][..n];
+                    of.windows.lines_within(tap, &part, |line| {
+                        let row = &row[line.window - part.start..][..line.len];
+                        row.iter().enumerate().for_each(|(i, &value)| dx[line.element + i * line.step] += value);
+                    });
+                }
             }
         }
     });
@@ -113,28 +131,33 @@ pub(crate) fn weight_grad<T: Float>(of: &Convolution, x: &[T], dy: &[T], dw: &mu
         dw.fill(T::ZERO);
         for sample in 0..of.samples {
             let task = sample * of.groups + group;
-            let columns = columns(of, &x[task * data..][..data]);
+            let x = &x[task * data..][..data];
             let dy = &dy[task * filters * places..][..filters * places];
-            let operands = (Matrix::new(dy, places, false), Matrix::new(&columns, places, true));
-            product((filters, width, places), dw, width, operands, (T::ONE, Store::Add), of.within(of.groups == 1));
+            for part in of.parts() {
+                let columns = columns(of, x, &part);
+                let dy = Matrix::new(&dy[part.start..], places, false);
+                let operands = (dy, Matrix::new(&columns, part.len(), true));
+                let sizes = (filters, width, part.len());
+                product(sizes, dw, width, operands, (T::ONE, Store::Add), of.within(of.groups == 1));
+            }
         }
     });
 }
 
-/// The elements of all windows of one group of one sample: a row for each channel and place in the window, a column for
+/// The elements of these windows of one group of one sample: a row for each channel and place in the window, a column for
 /// each window.
-fn columns<'x, T: Float>(of: &Convolution, x: &'x [T]) -> std::borrow::Cow<'x, [T]> {
+fn columns<'x, T: Float>(of: &Convolution, x: &'x [T], part: &Range<usize>) -> Cow<'x, [T]> {
     if of.windows.is_identity() {
         return x.into();
     }
-    let (elements, taps, places) = (of.windows.n_elements(), of.windows.n_taps(), of.windows.n_windows());
-    let mut columns = vec![T::ZERO; of.width() * places];
-    parallel::rows(&mut columns, places, |first, rows| {
-        for (i, row) in rows.chunks_exact_mut(places).enumerate() {
+    let (elements, taps, n) = (of.windows.n_elements(), of.windows.n_taps(), part.len());
+    let mut columns = vec![T::ZERO; of.width() * n];
+    parallel::rows(&mut columns, n, |first, rows| {
+        for (i, row) in rows.chunks_exact_mut(n).enumerate() {
             let (channel, tap) = ((first + i) / taps, (first + i) % taps);
             let x = &x[channel * elements..][..elements];
-            of.windows.lines(tap, |line| {
-                let row = &mut row[line.window..][..line.len];
+            of.windows.lines_within(tap, part, |line| {
+                let row = &mut row[line.window - part.start..][..line.len];
                 if line.step == 1 {
                     row.copy_from_slice(&x[line.element..][..line.len]);
                 } else {
@@ -144,4 +167,44 @@ fn columns<'x, T: Float>(of: &Convolution, x: &'x [T]) -> std::borrow::Cow<'x, [
         }
     });
     columns.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COLUMNS, Convolution, Windows, convolve, input_grad, weight_grad};
+
+    /// Sizes at which the windows are taken in several parts; the truth is the definition, element by element.
+    #[test]
+    fn parts_of_windows_add_up() {
+        let (kernel, dim, low) = (1500, 3000, 700);
+        let count = dim + low - kernel + 1;
+        let windows = Windows {
+            dims: vec![dim],
+            kernel: vec![kernel],
+            counts: vec![count],
+            strides: vec![1],
+            low: vec![low],
+            high: vec![0],
+            dilations: vec![1],
+        };
+        let of = Convolution { samples: 1, channels: 1, filters: 1, groups: 1, windows };
+        assert!(kernel * count > COLUMNS && of.parts().count() > 1);
+        let values = |n: usize, k: usize| -> Vec<f64> { (0..n).map(|i| (i * k % 17) as f64 - 8.0).collect() };
+        let (x, w, dy) = (values(dim, 5), values(kernel, 7), values(count, 3));
+        let (mut y, mut dx, mut dw) = (vec![0.0; count], vec![0.0; dim], vec![0.0; kernel]);
+        convolve(&of, &x, &w, &mut y);
+        input_grad(&of, &w, &dy, &mut dx);
+        weight_grad(&of, &x, &dy, &mut dw);
+        let (mut want_y, mut want_dx, mut want_dw) = (vec![0.0; count], vec![0.0; dim], vec![0.0; kernel]);
+        for o in 0..count {
+            for k in 0..kernel {
+                let Some(i) = (o + k).checked_sub(low) else { continue };
+                want_y[o] += x[i] * w[k];
+                want_dx[i] += dy[o] * w[k];
+                want_dw[k] += dy[o] * x[i];
+            }
+        }
+        // Sums of whole numbers are exact.
+        assert!(y == want_y && dx == want_dx && dw == want_dw);
+    }
 }

@@ -1,6 +1,7 @@
 //! Sliding windows over the spatial axes of one channel, as convolutions and pooling walk them.
 
 use super::walk::strides;
+use std::ops::Range;
 
 /// The windows of an operator over row-major channels; every list has one entry per spatial axis.
 #[derive(Clone, Debug)]
@@ -92,6 +93,22 @@ impl Windows {
                 at[later] = ranges[later].0;
             }
         }
+    }
+
+    /// As [`lines`](Self::lines), of these windows only.
+    pub(super) fn lines_within(&self, tap: usize, windows: &Range<usize>, mut visit: impl FnMut(Line)) {
+        self.lines(tap, |line| {
+            let skipped = windows.start.saturating_sub(line.window).min(line.len);
+            let end = windows.end.saturating_sub(line.window).min(line.len);
+            if skipped < end {
+                visit(Line {
+                    window: line.window + skipped,
+                    element: line.element + skipped * line.step,
+                    len: end - skipped,
+                    step: line.step,
+                });
+            }
+        });
     }
 
     /// For each window how many of its elements count: those inside the channel, and with `pads` those in the added
