@@ -29,3 +29,18 @@ err|
 $ trainc explain E0117 --message-format json
 exit 0
 out| {"code":"E0117","example":"trainc inspect gpt2.onnx, without --bind","fix":"bind it by its symbol, by its place, or all that are left: --bind batch=8, --bind input_ids.1=1024, --bind '*=8'.","meaning":"an input dimension has no number: bind it with --bind NAME=N","why":"every buffer gets its exact place, so every dimension needs a number."}
+# The number alone is enough.
+$ trainc explain 1018
+exit 0
+out| W1018: more threads were asked for than the machine can use; fewer are taken, and the results are the same
+out|
+out| why it matters: threads that wait for each other take longer than fewer that do not, up to a standstill.
+out| how to fix it: leave out --threads; the default is the number of cores.
+out| example: trainc run out --threads 2000
+$ trainc explain E1018
+exit 0
+out| W1018: more threads were asked for than the machine can use; fewer are taken, and the results are the same
+out|
+out| why it matters: threads that wait for each other take longer than fewer that do not, up to a standstill.
+out| how to fix it: leave out --threads; the default is the number of cores.
+out| example: trainc run out --threads 2000

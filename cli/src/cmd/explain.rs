@@ -28,7 +28,10 @@ pub(crate) fn run(args: &ExplainArgs, output: Output) -> Result<(), Failure> {
         return Ok(());
     };
     let code = wanted.trim().to_uppercase();
-    match all.find(|(known, _, _)| *known == code) {
+    // The number alone is enough, and the letter may be another: the severity of a code may change.
+    let number = code.trim_start_matches(['E', 'W', 'N']);
+    let same = |known: &str| known == code || (number.len() == 4 && known.get(1..) == Some(number));
+    match all.find(|(known, _, _)| same(known)) {
         Some((code, meaning, explanation)) => {
             let Explanation { why, fix, example } = explanation;
             if output.is_json() {
