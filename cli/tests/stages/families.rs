@@ -3,7 +3,7 @@
 use super::{Golden, bits, check_gradients, compiled, gradients, job};
 use std::collections::BTreeMap;
 use trainc::Recompute;
-use trainc_backend::Interleaving;
+use trainc_backend::{Interleaving, Job};
 
 /// Trains one step of every plan of a model and compares them.
 fn check(family: &str, model: &str, bind: &[(&str, u64)], micro_batches: u64) {
@@ -62,7 +62,7 @@ fn resnet() {
         for (micro_batches, case) in [(1, "micro_batch"), (2, "two_micro_batches")] {
             let loss = golden.json["losses"][case].as_f64().expect("a loss");
             let expected = golden.json["onnx_statistics_after"][model][case].as_object().expect("a table");
-            let mut first: Option<[BTreeMap<String, Vec<f32>>; 2]> = None;
+            let mut first: Option<[BTreeMap<String, Vec<f32>>; 3]> = None;
             for stages in [1, 2, 3] {
                 for recompute in [Recompute::None, Recompute::Full] {
                     let what = format!("{model}, {micro_batches} micro-batches, {stages} stages, {recompute:?}");
@@ -72,13 +72,19 @@ fn resnet() {
                     let report = job.step(&mut &golden, 1e-3, Interleaving::Threads);
                     let report = report.unwrap_or_else(|error| panic!("{what}: {error}"));
                     assert!((report.loss() - loss).abs() < 1e-5 * loss, "{what}: loss {}", report.loss());
-                    let average = |name: &String| {
-                        let held = job.parameter(name).unwrap_or_else(|| panic!("{what}: nobody holds {name}"));
-                        let floats = held.bytes().chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap()));
-                        (name.clone(), floats.collect::<Vec<f32>>())
+                    let averages = |job: &Job<'_>| -> BTreeMap<String, Vec<f32>> {
+                        let floats = |name: &String| {
+                            let held = job.parameter(name).unwrap_or_else(|| panic!("{what}: nobody holds {name}"));
+                            held.bytes().chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
+                        };
+                        expected.keys().map(|name| (name.clone(), floats(name))).collect()
                     };
-                    let averages: BTreeMap<String, Vec<f32>> = expected.keys().map(average).collect();
-                    let found = [gradients(plan, &job), averages];
+                    let after_one = [gradients(plan, &job), averages(&job)];
+                    // The second step goes on from where the first left the averages.
+                    job.step(&mut &golden, 1e-3, Interleaving::Threads).expect("the second step runs as the first");
+                    let [gradients, first_averages] = after_one;
+                    let found = [gradients, first_averages, averages(&job)];
+                    assert!(found[1] != found[2], "{what}: the second step leaves the averages alone");
                     let Some(first) = &first else {
                         check_averages(&golden, &found[1], expected, &what);
                         check_gradients(&golden, &found[0], report.loss_count, (model, case));

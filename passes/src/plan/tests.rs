@@ -14,7 +14,7 @@ use crate::schedule::{Generator, ScheduleKind, Shape};
 use crate::transform::LossSpec;
 use trainc_ir::id::Id;
 use trainc_ir::op::{
-    BatchNorm, Contraction, Convolution, Elementwise, Indexing, Movement, Real, ReduceKind, Reduction,
+    BatchNorm, Contraction, Convolution, Elementwise, Indexing, Literal, Movement, Real, ReduceKind, Reduction,
 };
 use trainc_ir::plan::{Digests, Header, Plan};
 use trainc_ir::{Cluster, DType, GraphBuilder, InputRole, NodeGroupId, OutputRole, TrainingGraph, Type};
@@ -72,6 +72,37 @@ pub(crate) fn residual_network(layers: usize) -> TrainingGraph {
     b.output("logits", OutputRole::Prediction, logits);
     let loss = LossSpec::Sum("logits".to_owned());
     train(b, &TrainingOptions { loss, ..TrainingOptions::default() })
+}
+
+/// Data normalized by the batch before the first parameter: all but the running average depends on data alone, and may be
+/// computed wherever it is needed.
+#[test]
+fn averages_of_data_are_updated_once() {
+    let mut b = GraphBuilder::new("normal");
+    let x = b.input("x", InputRole::Data, Type::new(DType::F32, [4, 3]));
+    let one = b.constant(Literal::splat_f64(Type::new(DType::F32, [3]), 1.0));
+    let zero = b.constant(Literal::splat_f64(Type::new(DType::F32, [3]), 0.0));
+    let norm = b.add(BatchNorm::BatchNorm { eps: Real::new(1e-5) }, &[x, one, zero]).unwrap();
+    let average = b.input("mean", InputRole::Buffer, Type::new(DType::F32, [3]));
+    let next = b.one(BatchNorm::RunningAverage { momentum: Real::new(0.9) }, &[average, norm[1]]).unwrap();
+    b.output("mean", OutputRole::Updated, next);
+    let mut y = norm[0];
+    for layer in 0..4 {
+        let w = b.input(format!("w.{layer}"), InputRole::Parameter, Type::new(DType::F32, [3, 3]));
+        y = b.one(Contraction::MatMul { transpose_a: false, transpose_b: false }, &[y, w]).unwrap();
+        y = b.one(Elementwise::Add, &[y, norm[0]]).unwrap();
+    }
+    b.output("y", OutputRole::Prediction, y);
+    let loss = LossSpec::Sum("y".to_owned());
+    let training = train(b, &TrainingOptions { loss, ..TrainingOptions::default() });
+    for cuts in [&[][..], &[2]] {
+        for recompute in [false, true] {
+            let plan = plan(&training, cuts, 3, recompute);
+            if let Err(errors) = trainc_ir::plan::verify(&plan, &training) {
+                panic!("{cuts:?}, {recompute}: {errors:#?}");
+            }
+        }
+    }
 }
 
 fn train(b: GraphBuilder, options: &TrainingOptions) -> TrainingGraph {
