@@ -12,6 +12,8 @@ use trainc_ir::{DType, Type};
 
 /// A score lowered by this much has no weight: `e^-9999` is 0 in every precision.
 const HIDDEN: f64 = -9999.0;
+/// Sums nested deeper than any model's masks are not looked into.
+const MAX_PARTS: usize = 4;
 /// Scores replaced by a number below this one are hidden whatever the others are.
 const FAR: f64 = -1e30;
 
@@ -121,6 +123,11 @@ fn look(f: &mut Fuser, value: ValueId, keep: bool, scores: &Type, seen: impl Fn(
 
 /// A mask that is added to scores of this type; it may be trained.
 pub(super) fn added(f: &mut Fuser, value: ValueId, scores: &Type) -> Option<Mask> {
+    sum_of(f, value, scores, MAX_PARTS)
+}
+
+/// A mask that is added, of sums nested so deep.
+fn sum_of(f: &mut Fuser, value: ValueId, scores: &Type, depth: usize) -> Option<Mask> {
     if f.ty(value).dtype != scores.dtype || !fits(&f.ty(value).shape, &scores.shape) {
         return None;
     }
@@ -134,8 +141,9 @@ pub(super) fn added(f: &mut Fuser, value: ValueId, scores: &Type) -> Option<Mask
         });
     }
     // The parts of a sum may be known where the sum is not.
-    if let Some(&[a, b]) = view::elementwise(f.graph(), value, &Elementwise::Add)
-        && let (Some(a), Some(b)) = (added(f, a, scores), added(f, b, scores))
+    if depth > 0
+        && let Some(&[a, b]) = view::elementwise(f.graph(), value, &Elementwise::Add)
+        && let (Some(a), Some(b)) = (sum_of(f, a, scores, depth - 1), sum_of(f, b, scores, depth - 1))
     {
         let apart = a.added.is_none() || b.added.is_none();
         let both = Mask { sound: a.sound && b.sound, hides: a.hides || b.hides, ..Mask::OPEN };

@@ -14,30 +14,31 @@ pub(super) struct Product {
 /// Takes the product apart down to values that are not products themselves.
 pub(super) fn product(graph: &Graph, value: ValueId) -> Product {
     let mut out = Product { factor: 1.0, terms: Vec::new() };
-    collect(graph, value, &mut out);
+    collect(graph, value, MAX_DEPTH, &mut out);
     out.terms.sort_unstable();
     out
 }
 
 /// Deeper products than any pattern has.
 const MAX_TERMS: usize = 8;
+const MAX_DEPTH: usize = 16;
 
-fn collect(graph: &Graph, value: ValueId, out: &mut Product) {
+fn collect(graph: &Graph, value: ValueId, depth: usize, out: &mut Product) {
     use Elementwise as E;
     let scalar = |v: ValueId| view::uniform(graph, v).filter(|c| c.is_finite());
-    if out.terms.len() > MAX_TERMS {
+    if out.terms.len() > MAX_TERMS || depth == 0 {
         out.terms.push(value);
     } else if let Some(factor) = scalar(value) {
         out.factor *= factor;
     } else if let Some(&[a, b]) = view::elementwise(graph, value, &E::Mul) {
-        collect(graph, a, out);
-        collect(graph, b, out);
+        collect(graph, a, depth - 1, out);
+        collect(graph, b, depth - 1, out);
     } else if let Some((a, divisor)) = quotient(graph, value) {
-        collect(graph, a, out);
+        collect(graph, a, depth - 1, out);
         out.factor /= divisor;
     } else if let Some(a) = view::elementwise(graph, value, &E::Neg) {
         out.factor = -out.factor;
-        collect(graph, a[0], out);
+        collect(graph, a[0], depth - 1, out);
     } else if let Some((a, power)) = power(graph, value) {
         out.terms.extend(std::iter::repeat_n(a, power));
     } else {
