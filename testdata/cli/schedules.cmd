@@ -44,9 +44,15 @@ $ trainc simulate --uniform 4,2,8 --schedule gpipe
 exit 2
 err| error[E1003]: gpipe with 2 stages per rank: it has 1
 err|
-$ trainc simulate --uniform 4,2,8 --schedule breadth-first:3
+$ trainc simulate --uniform 4,2,8 --schedule breadth-first:2 --emit torch-schedule
+exit 0
+out| 0F0,0F1,4F0,4F1,0F2,0F3,4B0,4F2,4B1,4F3,0F4,0F5,0B0,0B1,4B2,4F4,4B3,4F5,0F6,0F7,0B2,0B3,4B4,4F6,4B5,4F7,0B4,0B5,4B6,4B7,0B6,0B7
+out| 1F0,1F1,5F0,5F1,1F2,1F3,5B0,5B1,5F2,1B0,5F3,1B1,1F4,5B2,1F5,5B3,5F4,1B2,5F5,1B3,1F6,5B4,1F7,5B5,5F6,1B4,5F7,1B5,5B6,5B7,1B6,1B7
+out| 2F0,2F1,6F0,6F1,2F2,6B0,2F3,6B1,2B0,6F2,2B1,6F3,6B2,2F4,6B3,2F5,2B2,6F4,2B3,6F5,6B4,2F6,6B5,2F7,2B4,6F6,2B5,6F7,6B6,6B7,2B6,2B7
+out| 3F0,3F1,7F0,7B0,7F1,7B1,3F2,3B0,3F3,3B1,7F2,7B2,7F3,7B3,3F4,3B2,3F5,3B3,7F4,7B4,7F5,7B5,3F6,3B4,3F7,3B5,7F6,7B6,7F7,7B7,3B6,3B7
+$ trainc simulate --uniform 4,2,8 --schedule breadth-first:0
 exit 2
-err| error[E1003]: breadth-first with 3 micro-batches in a row on 4 ranks: at least as many as ranks are needed, or all
+err| error[E1003]: no schedule is named `breadth-first:0`: expected gpipe, 1f1b, interleaved, breadth-first, breadth-first:N, zb-h1 or zb-v
 err|
 $ trainc simulate --uniform 4,2,8 --schedule chimera
 exit 2

@@ -39,7 +39,7 @@ CLASSES = {
 }
 # What trainc has and PyTorch has not, for the check alone.
 MORE = [
-    ("interleaved", (4, 2, 9)), ("interleaved", (3, 3, 11)), ("breadth-first:6", (4, 2, 13)), ("1f1b", (4, 1, 2)),
+    ("interleaved", (4, 2, 9)), ("interleaved", (3, 3, 11)), ("breadth-first:6", (4, 2, 13)), ("breadth-first:2", (4, 2, 9)), ("1f1b", (4, 1, 2)),
     ("zb-h1", (4, 2, 11)),
 ]  # fmt: skip
 

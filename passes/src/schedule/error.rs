@@ -31,13 +31,6 @@ pub enum ScheduleError {
         /// Stages per rank that the kind has.
         expected: usize,
     },
-    /// Fewer contiguous micro-batches than ranks.
-    Contiguous {
-        /// Micro-batches in a row.
-        contiguous: u64,
-        /// The number of ranks.
-        ranks: usize,
-    },
     /// A stage is on a rank that has no order.
     NoSuchRank {
         /// The stage.
@@ -139,11 +132,6 @@ impl fmt::Display for ScheduleError {
             Self::Loops { kind, loops, expected } => {
                 write!(f, "{kind} with {loops} stages per rank: it has {expected}")
             }
-            Self::Contiguous { contiguous, ranks } => write!(
-                f,
-                "breadth-first with {contiguous} micro-batches in a row on {ranks} ranks: at least as many as ranks are \
-                 needed, or all"
-            ),
             Self::NoSuchRank { stage, rank, ranks } => {
                 write!(f, "stage {stage} is on rank {rank} of {ranks} ranks, counted from 0")
             }

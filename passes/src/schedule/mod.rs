@@ -15,6 +15,7 @@ mod one_f_one_b;
 mod ratio;
 mod rounds;
 mod search;
+mod short_rounds;
 mod timing;
 mod torch;
 mod zb_h1;

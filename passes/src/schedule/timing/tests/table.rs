@@ -164,3 +164,20 @@ fn zero_bubble() {
         assert!(idle.iter().all(|&idle| idle == p as u64 - 1), "{p} {m}: {idle:?}");
     }
 }
+
+#[test]
+fn short_rounds_keep_less_and_wait_more() {
+    for (p, l, m) in shapes(2..=3).filter(|&(p, _, m)| m >= p as u64 && m <= 16) {
+        let interleaved = uniform(ScheduleKind::Interleaved, p, l, m);
+        for n in 1..p {
+            let timing = uniform(ScheduleKind::BreadthFirst { contiguous: Some(n as u64) }, p, l, m);
+            let at = format!("{p} {l} {m} {n}");
+            let longest = m.div_ceil(m / n as u64) as usize;
+            let most = ratio((l - 1) * longest + 2 * p - 1, l).min(ratio(m as usize, 1));
+            assert!(timing.peak_micro_batches() <= most, "{at}");
+            assert!(timing.makespan_ps >= interleaved.makespan_ps, "{at}");
+            let keeps_less = timing.peak_micro_batches() < interleaved.peak_micro_batches();
+            assert!(n > 1 || (keeps_less && timing.makespan_ps > interleaved.makespan_ps), "{at}");
+        }
+    }
+}
