@@ -190,10 +190,22 @@ pub fn transfer(link: Link, bytes: u64) -> u64 {
     link.latency_ps.saturating_add(duration(bytes, link.bytes_per_s))
 }
 
-/// Time of a ring all-reduce over `n` ranks whose slowest link is given: `2 (n - 1)` steps of an `n`-th of the bytes.
+/// Time of an all-reduce over `n` ranks whose slowest link is given: in a ring, `2 (n - 1)` steps of an `n`-th of the
+/// bytes; or up a tree and down again, pipelined, `2 log2 n` latencies and twice the bytes. Libraries take the faster one.
 pub fn all_reduce(link: Link, n: u64, bytes: u64) -> u64 {
-    let steps = 2 * n.saturating_sub(1);
-    steps.saturating_mul(transfer(link, bytes.div_ceil(n.max(1))))
+    if n < 2 {
+        return 0;
+    }
+    let ring = (2 * (n - 1)).saturating_mul(transfer(link, bytes.div_ceil(n)));
+    let levels = u64::from((n - 1).ilog2() + 1);
+    let tree = (2 * levels).saturating_mul(link.latency_ps);
+    ring.min(tree.saturating_add(duration(bytes.saturating_mul(2), link.bytes_per_s)))
+}
+
+/// Time of an all-gather or of a reduce-scatter over `n` ranks whose slowest link is given, of so many bytes on all ranks
+/// together: a ring of `n - 1` steps of an `n`-th of them.
+pub fn all_gather(link: Link, n: u64, bytes: u64) -> u64 {
+    n.saturating_sub(1).saturating_mul(transfer(link, bytes.div_ceil(n.max(1))))
 }
 
 /// Time of a broadcast to `n` ranks in a pipelined chain whose slowest link is given: every hop's latency, and the bytes
@@ -326,6 +338,13 @@ mod tests {
     fn collectives_follow_their_formulas() {
         let link = Link { bytes_per_s: 1_000_000_000_000, latency_ps: 5 };
         assert_eq!((all_reduce(link, 1, 100), all_reduce(link, 2, 100), all_reduce(link, 4, 100)), (0, 110, 180));
+        // Eight ranks: a ring takes 14 steps of an eighth, a tree 6 latencies and twice the bytes, which wins for small sums.
+        assert_eq!((all_reduce(link, 8, 8000), all_reduce(link, 8, 8)), (14 * 1005, 6 * 5 + 16));
+        assert_eq!(
+            (all_reduce(link, 1 << 40, 1), all_reduce(link, u64::MAX / 2, u64::MAX)),
+            (2 * 40 * 5 + 2, u64::MAX)
+        );
+        assert_eq!((all_gather(link, 1, 100), all_gather(link, 2, 100), all_gather(link, 4, 100)), (0, 55, 90));
         assert_eq!((broadcast(link, 1, 100), broadcast(link, 2, 100), broadcast(link, 4, 100)), (0, 105, 115));
     }
 
