@@ -97,12 +97,12 @@ fn a_killed_compile_leaves_one_plan() {
     assert!(start().wait().expect("it ends").success());
     let whole = begun.elapsed();
     assert_eq!(verified(&out), 4);
-    for i in 1..=18u32 {
+    for i in 1..=13u32 {
         write_all(&out, &old, Replacement::Exchange, &mut || true);
         fs::write(out.join("notes.txt"), "mine").expect("the file can be written");
         let mut child = start();
         // Most of the moments lie in the last third, when it writes.
-        let at = if i <= 6 { whole * i / 10 } else { whole * (60 + 4 * (i - 6)) / 100 };
+        let at = if i <= 4 { whole * i / 8 } else { whole * (55 + 5 * (i - 4)) / 100 };
         std::thread::sleep(at.max(Duration::from_millis(1)));
         let _ = child.kill();
         child.wait().expect("it ends");
