@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod families;
+mod schedules;
 
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -65,7 +65,7 @@ pub(crate) fn assemble(facts: &Facts<'_>, stages: &[StageUnits], schedule: &Sche
         activation_bytes: Vec::new(),
     };
     for (index, draft) in drafts.into_iter().enumerate() {
-        let (draft, layout) = settle(draft, &pool, schedule.micro_batches);
+        let (draft, layout) = settle(draft, &pool, schedule.micro_batches, schedule.ranks.len());
         let ordered = order(&draft);
         assembled.activation_bytes.push(layout.activation_bytes);
         let mut writer = Writer::new(&assembled.inputs, &draft, &ordered, &layout);

@@ -31,7 +31,7 @@ pub(crate) struct Layout {
 }
 
 /// Effort of the packer per rank, about 20 ms.
-const PACKING_STEPS: u64 = 20_000_000;
+pub(crate) const PACKING_STEPS: u64 = 20_000_000;
 
 /// Whether a buffer keeps its bytes for the whole step.
 fn is_persistent(buffer: &BufferDraft) -> bool {
@@ -56,8 +56,8 @@ enum Tenant<'k> {
     Local(Frame, usize),
 }
 
-/// Lays out the arena of a rank.
-pub(crate) fn layout(rank: &RankDraft, ordered: &Ordered<'_>, pool: &Pool) -> Layout {
+/// Lays out the arena of a rank with so much effort.
+pub(crate) fn layout(rank: &RankDraft, ordered: &Ordered<'_>, pool: &Pool, steps: u64) -> Layout {
     let mut layout = Layout::default();
     let mut persistent: Vec<(&Key, &BufferDraft)> = rank.buffers.iter().filter(|(_, b)| is_persistent(b)).collect();
     persistent.sort_by_key(|(_, b)| std::cmp::Reverse(align_of(b.ty.bytes())));
@@ -93,7 +93,7 @@ pub(crate) fn layout(rank: &RankDraft, ordered: &Ordered<'_>, pool: &Pool) -> La
     layout.activation_bytes = peak(&items[..n_slots]);
     // Half a percent above the bound is good enough; the packer need not prove that nothing is lower.
     let target = (layout.lower_bound + layout.lower_bound / 200).saturating_sub(base);
-    let packing = pack(&items, &PackOptions { target, steps: PACKING_STEPS });
+    let packing = pack(&items, &PackOptions { target, steps });
     for (key, buffer) in rank.buffers.iter().filter(|(_, b)| !is_persistent(b)) {
         layout.buffers.insert(key.clone(), vec![base; buffer.slots as usize]);
     }

@@ -5,7 +5,7 @@
 //! many. That works best if all buffers take turns alike and return to a turn at the same place of the order, and best of
 //! all if every micro-batch has a turn of its own, which takes room in the plan: so several numbers are tried.
 
-use super::live::{Layout, layout};
+use super::live::{Layout, PACKING_STEPS, layout};
 use crate::plan::program::order;
 use crate::plan::segments::Pool;
 use crate::plan::stage::RankDraft;
@@ -13,27 +13,48 @@ use crate::plan::stage::RankDraft;
 /// The most turns that are taken for a better layout alone.
 const MOST_TURNS: u64 = 64;
 
+/// What is spent at most on the ranks of a plan together, where a layout is far from its bound.
+const MORE_STEPS: u64 = 2_400_000_000;
+
+/// What is spent at most on one of them.
+const MOST_STEPS: u64 = 300_000_000;
+
 /// The draft with the slots that give the smallest arena, and its layout. A rank with one stage and an undivided backward
 /// keeps the slots that it has.
-pub(crate) fn settle(draft: RankDraft, pool: &Pool, micro_batches: u64) -> (RankDraft, Layout) {
-    let first = layout(&draft, &order(&draft), pool);
-    let turns = if draft.tasks.len() > 2 { turns(&draft, micro_batches) } else { Vec::new() };
-    let mut least_bound = first.lower_bound;
-    let mut best = (draft, first);
+pub(crate) fn settle(draft: RankDraft, pool: &Pool, micro_batches: u64, n_ranks: usize) -> (RankDraft, Layout) {
+    let lay_out = |draft: &RankDraft, steps| layout(draft, &order(draft), pool, steps);
+    if draft.tasks.len() <= 2 {
+        let layout = lay_out(&draft, PACKING_STEPS);
+        return (draft, layout);
+    }
+    let is_within = |layout: &Layout, bound: u64, part: u64| layout.arena_bytes <= bound + bound / part;
+    let turns = turns(&draft, micro_batches);
+    let first = lay_out(&draft, PACKING_STEPS / 4);
+    let mut bound = first.lower_bound;
+    let mut tried = vec![(draft, first)];
     for turns in turns {
-        // One percent above the bound is good enough.
-        if best.1.arena_bytes <= least_bound + least_bound / 100 {
+        if tried.iter().any(|(_, layout)| is_within(layout, bound, 100)) {
             break;
         }
-        let mut other = best.0.clone();
+        let mut other = tried[0].0.clone();
         other.take_turns(turns);
-        let found = layout(&other, &order(&other), pool);
-        least_bound = least_bound.min(found.lower_bound);
-        if found.arena_bytes < best.1.arena_bytes {
-            best = (other, found);
+        let found = lay_out(&other, PACKING_STEPS / 4);
+        bound = bound.min(found.lower_bound);
+        tried.push((other, found));
+    }
+    tried.sort_by_key(|(_, layout)| layout.arena_bytes);
+    // More effort where it may pay, the most promising first.
+    for i in 0..tried.len() {
+        if is_within(&tried[0].1, bound, 60) {
+            break;
+        }
+        let found = lay_out(&tried[i].0, MOST_STEPS.min(MORE_STEPS / n_ranks.max(1) as u64));
+        if found.arena_bytes < tried[0].1.arena_bytes {
+            tried[i].1 = found;
+            tried.swap(0, i);
         }
     }
-    best
+    tried.swap_remove(0)
 }
 
 /// The numbers to try: as many as the buffer with the most slots needs, rounded up to whole rounds of the schedule; twice
