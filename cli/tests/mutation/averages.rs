@@ -7,12 +7,13 @@ use trainc_ir::plan::{
     Access, Action, BufferRef, Formal, Index, Item, KernelCall, Operand, Plan, PlanRule, SegmentId, verify,
 };
 use trainc_ir::{Op, Phase};
-use trainc_passes::plan::partition::RecomputePolicy;
+use trainc_passes::plan::PlanOptions;
+use trainc_passes::plan::partition::{RecomputePolicy, Stages};
 
 /// The rules that a changed plan breaks.
 fn broken(change: impl Fn(&mut Plan)) -> Vec<PlanRule> {
     let training = training();
-    let mut plan = planned(&training, 4, 3, RecomputePolicy::Full);
+    let mut plan = planned(&training, &PlanOptions::new(3, Stages::Forced(4), RecomputePolicy::Full));
     assert!(verify(&plan, &training).is_ok());
     change(&mut plan);
     let mut rules: Vec<_> = verify(&plan, &training).expect_err("the plan is wrong").iter().map(|e| e.rule).collect();
@@ -35,7 +36,7 @@ fn normalizing(plan: &Plan, phase: Phase) -> SegmentId {
 
 #[test]
 fn forwards_alone_update() {
-    let plan = planned(&training(), 4, 3, RecomputePolicy::Full);
+    let plan = planned(&training(), &PlanOptions::new(3, Stages::Forced(4), RecomputePolicy::Full));
     let updating = plan.segments.values().filter(|segment| segment.body.iter().any(|call| is_average(&plan, call)));
     let phases: Vec<_> = updating.map(|segment| segment.phase).collect();
     assert!(!phases.is_empty() && phases.iter().all(|&phase| phase == Phase::Forward), "{phases:?}");

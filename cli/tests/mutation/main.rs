@@ -19,7 +19,8 @@ use trainc_ir::op::{BatchNorm, Contraction, Elementwise, Indexing, Random, Real}
 use trainc_ir::plan::{BufferKind, Digests, Header, Plan, PlanInput, verify};
 use trainc_ir::{Cluster, DType, GraphBuilder, InputRole, OutputRole, TrainingGraph, Type};
 use trainc_passes::plan::partition::{RecomputePolicy, Stages};
-use trainc_passes::plan::{PlanOptions, plan};
+use trainc_passes::plan::{PlanOptions, ScheduleChoice, plan};
+use trainc_passes::schedule::ScheduleKind;
 use trainc_passes::{Lowering, PassEvent, TrainingOptions, lower_to_training};
 
 /// How many mutants of each plan are judged; a prime step through all of them finds them everywhere in the plan.
@@ -63,11 +64,10 @@ fn training() -> TrainingGraph {
     }
 }
 
-fn planned(training: &TrainingGraph, stages: u32, micro_batches: u64, recompute: RecomputePolicy) -> Plan {
+fn planned(training: &TrainingGraph, options: &PlanOptions) -> Plan {
     let text =
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/clusters/mixed.toml")).unwrap();
     let cluster = Cluster::from_toml("mixed.toml", &text).unwrap();
-    let options = PlanOptions::new(micro_batches, Stages::Forced(stages), recompute);
     let digests = Digests { model: String::new(), training_graph: String::new(), cluster: String::new() };
     let header = Header {
         compiler: String::new(),
@@ -77,7 +77,7 @@ fn planned(training: &TrainingGraph, stages: u32, micro_batches: u64, recompute:
         bindings: BTreeMap::new(),
         options: BTreeMap::new(),
     };
-    plan(training, &cluster, &options, &header).expect("a small model fits").plan
+    plan(training, &cluster, options, &header).expect("a small model fits").plan
 }
 
 /// Whether the interpreter finds in every order what the training graph asks for.
@@ -142,9 +142,10 @@ fn executed(plan: &Plan, interleaving: Interleaving) -> Result<Lasting, String> 
 }
 
 /// Judges a sample of the mutants of a plan.
-fn judge(stages: u32, micro_batches: u64, recompute: RecomputePolicy) {
+fn judge(options: &PlanOptions) {
     let training = training();
-    let plan = planned(&training, stages, micro_batches, recompute);
+    let micro_batches = options.micro_batches;
+    let plan = planned(&training, options);
     if let Err(errors) = verify(&plan, &training) {
         panic!("{errors:#?}");
     }
@@ -182,10 +183,24 @@ fn judge(stages: u32, micro_batches: u64, recompute: RecomputePolicy) {
 
 #[test]
 fn mutants_of_two_stages() {
-    judge(2, 3, RecomputePolicy::None);
+    judge(&PlanOptions::new(3, Stages::Forced(2), RecomputePolicy::None));
 }
 
 #[test]
 fn mutants_of_four_stages_with_recompute() {
-    judge(4, 4, RecomputePolicy::Full);
+    judge(&PlanOptions::new(4, Stages::Forced(4), RecomputePolicy::Full));
+}
+
+/// Two stages on each of two ranks, in rounds.
+#[test]
+fn mutants_of_looped_stages() {
+    let schedule = ScheduleChoice::Kind(ScheduleKind::Interleaved);
+    judge(&PlanOptions { schedule, loops: Some(2), ..PlanOptions::new(4, Stages::Forced(2), RecomputePolicy::None) });
+}
+
+/// Both halves of a backward, with what they read recomputed, on ranks that hold the first and last stage.
+#[test]
+fn mutants_of_divided_backwards() {
+    let schedule = ScheduleChoice::Kind(ScheduleKind::ZbV);
+    judge(&PlanOptions { schedule, ..PlanOptions::new(4, Stages::Forced(2), RecomputePolicy::Full) });
 }
