@@ -24,6 +24,7 @@ fn compiled(model: &str, bind: &[(&str, u64)], micro_batches: u64, case: Case, r
         recompute,
         schedule: schedule.parse().unwrap(),
         loops: Some(loops),
+        ..CompileOptions::default()
     };
     compile(&options).unwrap_or_else(|failure| panic!("{case:?}, {recompute:?}: {failure}"))
 }
