@@ -132,6 +132,27 @@ err| 4 | speed = 3
 err|   | ^^^^^ means nothing here
 err|   = help: known keys here: attention_16, attention_32, launch_us, memory, name, product_16, product_32, vector
 err|
+$ trainc estimate $TESTDATA/models/gpt2.onnx --bind batch=2,seq=64 --cluster $TESTDATA/cli/one-t4.toml --profile $TESTDATA/cli/profile.json
+exit 0
+out| gpt2 on one: 1 x T4
+out|   132 k trained parameters; blocks: 4 of 30 operators
+out|   a step: 1 micro-batch x 2 samples = 128 tokens
+out|
+out| Placement
+out|   rank  GPU  group  stage  holds                           arena   device  capacity           headroom
+out|      0  T4   t4         0  embedding, blocks 0-3, head  3.97 MiB  955 MiB  14.3 GiB  13.4 GiB (93.5 %)
+out|
+out| Memory of each rank
+out|   rank  parameters  gradients  optimizer     saved  transient  communication  workspace  context
+out|      0     514 KiB    562 KiB   1.00 MiB  1.78 MiB    139 KiB            0 B   8.12 MiB  943 MiB
+out|
+out| Prediction
+out|   step 58.3 ms, 2.19 k tokens/s, bubble 0.1 %
+out|   recomputed: nothing
+out|   times of T4: measured, from the profile, for the blocks and micro-batches that it has; the rest modelled, as fitted to layers measured on the type
+err| note[N0406]: the loss is the cross-entropy of `logits` against the next token of `input_ids`
+err|   = help: say so with `--loss cross-entropy:logits`, or name another loss
+err|
 $ trainc estimate $TESTDATA/models/gpt2.onnx --bind batch=2,seq=64 --cluster $TESTDATA/cli/one-t4.toml --profile nowhere.toml
 exit 1
 err| error[E1001]: cannot read the profile `nowhere.toml`: No such file or directory (os error 2)

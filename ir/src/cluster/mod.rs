@@ -16,6 +16,7 @@ mod gpu_read;
 mod import;
 mod network_read;
 mod profile;
+mod profile_json;
 mod profile_read;
 mod rate;
 mod rates;

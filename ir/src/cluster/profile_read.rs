@@ -1,18 +1,19 @@
-//! Reads profiles: TOML with tables of rates and of blocks, or a table of block times with commas (CSV).
+//! Reads profiles: TOML with tables of rates and of blocks, a table of block times with commas (CSV), or JSON.
 
 use super::codes;
 use super::document::{self, Section};
 use super::gpu_read::{LATENCY_US, PS_PER_US};
 use super::profile::{BAD_TABLE, BlockTimes, GpuProfile, Profile};
+use super::profile_json;
 use super::rate::Rate;
 use crate::diag::{Diagnostic, Diagnostics, Place};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// Picoseconds in a millisecond.
-const PS_PER_MS: f64 = 1e9;
+pub(super) const PS_PER_MS: f64 = 1e9;
 /// Milliseconds that a block may take: up to a day.
-const BLOCK_MS: RangeInclusive<f64> = 0.000_001..=86_400_000.0;
+pub(super) const BLOCK_MS: RangeInclusive<f64> = 0.000_001..=86_400_000.0;
 /// Sizes that a micro-batch or a sequence may have.
 const SIZE: RangeInclusive<u64> = 1..=1 << 40;
 /// Work and picoseconds of a point of a rate.
@@ -25,7 +26,9 @@ impl Profile {
     /// Everything that is wrong with the text.
     pub fn read(file: &str, text: &str) -> Result<Self, Diagnostics> {
         let first = text.lines().next().unwrap_or_default();
-        let profile = if first.split(',').any(|column| column.trim() == "forward_ms") {
+        let profile = if text.trim_start().starts_with('{') {
+            profile_json::read(file, text)?
+        } else if first.split(',').any(|column| column.trim() == "forward_ms") {
             table(file, text)?
         } else {
             let (document, root) = document::parse(file, text)?;
@@ -46,7 +49,7 @@ impl Profile {
         Ok(profile)
     }
 
-    fn of(&mut self, gpu: &str) -> &mut GpuProfile {
+    pub(super) fn of(&mut self, gpu: &str) -> &mut GpuProfile {
         let position = self.gpus.iter().position(|of| of.gpu == gpu).unwrap_or_else(|| {
             self.gpus.push(Arc::new(GpuProfile { gpu: gpu.to_owned(), ..GpuProfile::default() }));
             self.gpus.len() - 1
