@@ -19,6 +19,7 @@ mod random;
 mod reduction;
 mod rule;
 mod serde;
+mod shard;
 mod window;
 
 pub use attention::Attention;
@@ -38,6 +39,7 @@ pub use optimizer::Optimizer;
 pub use pooling::Pooling;
 pub use random::Random;
 pub use reduction::{ReduceKind, Reduction};
+pub use shard::{Layout, ShardRule};
 
 use crate::ty::Type;
 

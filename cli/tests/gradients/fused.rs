@@ -171,7 +171,7 @@ fn trained(mut graph: Graph) -> Graph {
     b.finish()
 }
 
-fn drawn(ty: &Type, salt: usize) -> Tensor {
+pub(crate) fn drawn(ty: &Type, salt: usize) -> Tensor {
     let n = ty.elements() as usize;
     let element = |i: usize| {
         let k = (i * 7919 + salt * 104_729 + 12_345) % 10_007;

@@ -8,6 +8,7 @@ mod fused;
 mod models;
 mod nodes;
 mod operators;
+mod shards;
 mod structured;
 mod windows;
 

@@ -26,7 +26,9 @@ Each column is found out, not claimed, on the sample of the operator in `testdat
 - **differences**: gradients are held to central differences in double precision (`cli/tests/gradients`);
 - **PyTorch**: values and gradients held to PyTorch's where they are conventions (ties, kinks, zeros, rows that see nothing):
   the number of cases in `testdata/goldens/conventions` and `testdata/goldens/windows`;
-- **sharding rule**, **CUDA lowering**: there are none yet.
+- **sharding rules**: in how many ways ranks can share the sample, each running the operator on its parts; a test holds them to
+  the whole operator;
+- **CUDA lowering**: there is none yet.
 
 ";
 
@@ -41,7 +43,7 @@ const COLUMNS: [&str; 12] = [
     "text",
     "differences",
     "PyTorch",
-    "sharding rule",
+    "sharding rules",
     "CUDA lowering",
 ];
 
@@ -125,7 +127,7 @@ fn row(
         yes(parse("alone.ir", &text).is_ok_and(|back| *back == alone)),
         yes(gradient.is_some()),
         number(pytorch.get(spelling).map_or(0, |&n| n as u64)),
-        "-".to_owned(),
+        number(node.op.shard_rules(&types.0, &types.1).len() as u64),
         "-".to_owned(),
     ])
 }
