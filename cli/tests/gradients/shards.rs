@@ -139,3 +139,15 @@ fn products_and_attention_have_the_layouts_of_tensor_parallelism() {
     let types = [f32s(&[2, 8, 4, 16]), f32s(&[2, 2, 4, 16]), f32s(&[2, 2, 4, 16])];
     has(attention.into(), &types, &[Split(1); 3], &[Split(1); 2]);
 }
+
+/// Rows of a softmax cannot be cut: what holds the rules sees it.
+#[test]
+#[should_panic(expected = "softmax")]
+fn a_wrong_rule_is_seen() {
+    use trainc_ir::DType;
+    let op = Op::from(trainc_ir::op::Normalization::Softmax);
+    let operands = [drawn(&Type::new(DType::F32, [2, 4]), 0)];
+    let rule = ShardRule { operands: vec![Layout::Split(1)], results: vec![Layout::Split(1)] };
+    let results = run(&op, &operands);
+    check(&op, &rule, &operands, &results);
+}
