@@ -431,7 +431,10 @@ impl ClusterArgs {
     fn options(&self, model: &ModelArgs, cluster: PathBuf) -> Result<CompileOptions, Failure> {
         let recompute = self.recompute.as_deref().map_or(Ok(Recompute::default()), str::parse);
         let schedule = self.schedule.as_deref().map_or(Ok(ScheduleChoice::default()), str::parse);
-        let no_schedule = |error: ScheduleError| Failure::usage(Diagnostic::error(BAD_OPTION, error.to_string()));
+        let no_schedule = |error: ScheduleError| {
+            let help = "or write `auto` to have the fastest taken";
+            Failure::usage(Diagnostic::error(BAD_OPTION, error.to_string()).with_help(help))
+        };
         Ok(CompileOptions {
             model: model.options()?,
             cluster,

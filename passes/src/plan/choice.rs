@@ -9,7 +9,7 @@ use std::str::FromStr;
 pub enum ScheduleChoice {
     /// This kind.
     Kind(ScheduleKind),
-    /// `auto`: the kind with the least simulated step of those that fit.
+    /// `auto`: what has the least simulated step of the kinds that fit and an order that is searched for the stages found.
     Auto,
 }
 

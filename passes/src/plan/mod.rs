@@ -23,6 +23,7 @@ pub mod partition;
 mod planner;
 pub mod profile;
 mod program;
+mod searched;
 mod segments;
 mod shortlist;
 pub mod simulate;

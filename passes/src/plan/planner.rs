@@ -11,6 +11,7 @@ use super::partition::{
     partition,
 };
 use super::profile::UnitProfile;
+use super::searched::searched;
 use super::simulate::{RecomputeTime, simulate};
 use crate::schedule::{Generator, Schedule, ScheduleKind, Shape};
 use trainc_ir::plan::{Header, Plan, RecomputePrediction};
@@ -109,16 +110,7 @@ impl Planner<'_> {
         observer: &mut dyn FnMut(&'static str),
     ) -> Result<Planned, Infeasible> {
         let Self { facts, units, cluster, options, header } = *self;
-        let mut request = PartitionOptions {
-            micro_batches: options.micro_batches,
-            stages: options.stages,
-            recompute: options.recompute,
-            reductions: Vec::new(),
-            n_library_streams: LIBRARY_STREAMS,
-            cuda_only: true,
-            schedule: kind,
-            loops,
-        };
+        let mut request = self.request(kind, loops);
         let mut header = header.clone();
         if (kind, loops) != (ScheduleKind::OneFOneB, 1) {
             header.options.insert("schedule".to_owned(), kind.to_string());
@@ -175,7 +167,42 @@ impl Planner<'_> {
                 Err(error) => why = why.or(Some(error)),
             }
         }
-        best.ok_or_else(|| why.expect("a schedule without a plan says why"))
+        let best = best.ok_or_else(|| why.expect("a schedule without a plan says why"))?;
+        let faster = self.searched(&best).filter(|f| f.plan.prediction.step_ps < best.plan.prediction.step_ps);
+        observer("search");
+        Ok(faster.unwrap_or(best))
+    }
+
+    /// A plan of the same division with an order of work of its own, if one is found that fits.
+    fn searched(&self, best: &Planned) -> Option<Planned> {
+        let Self { facts, units, cluster, options, header } = *self;
+        let partition = &best.partition;
+        let loops = partition.stages.len() / partition.n_ranks().max(1);
+        let request = self.request(ScheduleKind::OneFOneB, loops);
+        let costs = StageCosts::new(units, cluster, &request);
+        let schedule = searched(&costs, partition, &best.plan, options.micro_batches)?;
+        let mut header = header.clone();
+        header.options.insert("schedule".to_owned(), "searched".to_owned());
+        header.options.insert("loops".to_owned(), loops.to_string());
+        let mut plan = build(facts, units, cluster, &placed(partition), &schedule, header);
+        if plan.prediction.ranks.iter().any(|rank| rank.device_bytes > rank.capacity_bytes) {
+            return None;
+        }
+        predict(&mut plan, cluster, partition);
+        Some(Planned { plan, partition: partition.clone(), units: units.to_vec(), schedule })
+    }
+
+    fn request(&self, schedule: ScheduleKind, loops: usize) -> PartitionOptions {
+        PartitionOptions {
+            micro_batches: self.options.micro_batches,
+            stages: self.options.stages,
+            recompute: self.options.recompute,
+            reductions: Vec::new(),
+            n_library_streams: LIBRARY_STREAMS,
+            cuda_only: true,
+            schedule,
+            loops,
+        }
     }
 }
 

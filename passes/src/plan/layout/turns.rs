@@ -58,13 +58,14 @@ pub(crate) fn settle(draft: RankDraft, pool: &Pool, micro_batches: u64, n_ranks:
 }
 
 /// The numbers to try: as many as the buffer with the most slots needs, rounded up to whole rounds of the schedule; twice
-/// that; all.
+/// and four times that; all.
 fn turns(draft: &RankDraft, micro_batches: u64) -> Vec<u64> {
     let most = draft.buffers.values().map(|buffer| buffer.slots).max().unwrap_or(1);
     let longest = draft.runs.iter().max_by_key(|run| run.body.len() as u64 * (run.trips - 1));
     let round = longest.map_or(1, |run| run.stride).max(1);
     let rounds = most.next_multiple_of(round);
-    let mut turns: Vec<u64> = [rounds, 2 * rounds].into_iter().filter(|&n| n < micro_batches).collect();
+    let mut turns: Vec<u64> =
+        [1, 2, 4].map(|times| times * rounds).into_iter().filter(|&n| n < micro_batches).collect();
     if micro_batches <= MOST_TURNS.max(most) {
         turns.push(micro_batches);
     }

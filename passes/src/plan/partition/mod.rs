@@ -80,9 +80,7 @@ impl PartitionOptions {
         let behind = n_stages.saturating_sub(stage) as u64;
         match self.schedule {
             ScheduleKind::OneFOneB | ScheduleKind::Interleaved => m.min(behind),
-            ScheduleKind::BreadthFirst { contiguous: Some(contiguous) } if contiguous < m => {
-                m.min((2 * behind).saturating_sub(1))
-            }
+            ScheduleKind::BreadthFirst { contiguous: Some(contiguous) } if contiguous < m => m.min(behind),
             ScheduleKind::GPipe | ScheduleKind::BreadthFirst { contiguous: _ } => m,
             // Until the weight gradients.
             ScheduleKind::ZbH1 | ScheduleKind::ZbV => m.min(n_stages as u64),

@@ -216,7 +216,7 @@ impl<'a> StageCosts<'a> {
     }
 
     /// Time of what the backward does for weights alone.
-    pub(super) fn weight_time(&self, range: Range<usize>, group: NodeGroupId) -> u64 {
+    pub fn weight_time(&self, range: Range<usize>, group: NodeGroupId) -> u64 {
         self.times[group.index()].as_ref().map_or(0, |times| times.weight_grad.over(range))
     }
 

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::plan::cost::{self, HardwareSpec};
+use crate::plan::flow::in_flight;
 use crate::plan::profile::{ParameterProfile, Work, WorkClass};
+use crate::schedule::{Generator, Shape};
 use trainc_ir::DType;
 
 const MIB: u64 = 1 << 20;
@@ -406,4 +408,23 @@ fn groups_that_are_cut_off_are_no_neighbours() {
     let options = options(4, Stages::Forced(2), RecomputePolicy::Fit);
     let fault = partition(&transformer(2, 1, 1, 1), &cluster(&text), &options).unwrap_err();
     assert_eq!(fault.reason, Reason::NotConnected { n_stages: 2 });
+}
+
+/// The truth is what the generated schedules hold.
+#[test]
+fn in_flight_micro_batches_are_those_of_the_schedule() {
+    let kinds = [ScheduleKind::GPipe, ScheduleKind::OneFOneB, ScheduleKind::Interleaved, ScheduleKind::ZbH1];
+    let contiguous = [None, Some(4), Some(6)].map(|contiguous| ScheduleKind::BreadthFirst { contiguous });
+    for schedule in kinds.into_iter().chain(contiguous) {
+        for ranks in [1, 2, 4] {
+            for micro_batches in [1, 3, 4, 9, 16] {
+                let options = options(micro_batches, Stages::Forced(ranks), RecomputePolicy::None);
+                let options = PartitionOptions { schedule, ..options };
+                let ranks = ranks as usize;
+                let generated = schedule.generate(&Shape { ranks, loops: 1, micro_batches }).unwrap();
+                let found: Vec<u64> = (0..ranks).map(|stage| options.in_flight(ranks, stage)).collect();
+                assert_eq!(found, in_flight(&generated), "{schedule}, {ranks} ranks, {micro_batches} micro-batches");
+            }
+        }
+    }
 }
