@@ -11,12 +11,13 @@ const MAX_LINES: usize = 500;
 const LONGER: [(&str, &str); 0] = [];
 
 /// Which crates of the workspace may depend on which.
-const EDGES: [(&str, &[&str]); 5] = [
+const EDGES: [(&str, &[&str]); 6] = [
     ("ir", &[]),
     ("frontend", &["trainc-ir"]),
     ("passes", &["trainc-ir"]),
     ("backend", &["trainc-ir"]),
     ("cli", &["trainc-ir", "trainc-frontend", "trainc-passes", "trainc-backend"]),
+    ("fuzz", &["trainc-ir", "trainc-frontend", "trainc-passes", "trainc-backend"]),
 ];
 
 fn workspace() -> PathBuf {

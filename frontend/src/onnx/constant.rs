@@ -7,7 +7,7 @@ use trainc_ir::op::{Literal, LiteralData};
 use trainc_ir::{DType, Type};
 
 /// Largest number of stored elements of a value that is worked out at compile time.
-pub(super) const MAX_ELEMENTS: u64 = 1 << 22;
+pub(super) const MAX_ELEMENTS: u64 = 1 << 20;
 
 /// A value known at compile time.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +30,14 @@ pub(super) enum Data {
 }
 
 impl Data {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Int(values) => values.len(),
+            Self::Float(values) => values.len(),
+        }
+    }
+
     /// The element at a position, as an integer (floats truncate toward zero).
     pub(super) fn int(&self, at: usize) -> i64 {
         match self {

@@ -11,6 +11,9 @@ use trainc_ir::{DType, Op, Type, ValueId};
 /// model look alike.
 const SHARED_CONSTANT: u64 = 64;
 
+/// Constants of more elements than this count when those that are worked out are limited.
+pub(super) const SMALL_CONSTANT: usize = 4096;
+
 impl Lower<'_> {
     /// The type of an operand.
     pub(super) fn ty<'b>(&'b self, operand: &'b Operand) -> &'b Type {
@@ -28,6 +31,12 @@ impl Lower<'_> {
     /// Dimensions.
     pub(super) fn shape(&self, operand: &Operand) -> Vec<u64> {
         self.ty(operand).shape.clone()
+    }
+
+    /// The operand where it is known, to be worked with. Large ones count as unknown once many have been worked out: what
+    /// is made of them is emitted.
+    pub(super) fn known<'o>(&self, operand: &'o Operand) -> Option<&'o Const> {
+        operand.known().filter(|known| known.data.len() <= SMALL_CONSTANT || self.n_known <= self.max_known)
     }
 
     /// The operand as a value of the graph, of exactly its type.
@@ -89,7 +98,7 @@ impl Lower<'_> {
 
     /// An elementwise operator with numpy broadcasting.
     pub(super) fn elementwise(&mut self, op: Elementwise, inputs: &[&Operand]) -> Result<Operand, Fail> {
-        if let Some(known) = inputs.iter().map(|input| input.known()).collect::<Option<Vec<_>>>()
+        if let Some(known) = inputs.iter().map(|input| self.known(input)).collect::<Option<Vec<_>>>()
             && let Some(value) = eval::elementwise(&op, &known)?
         {
             return Ok(value.into());
@@ -126,7 +135,7 @@ impl Lower<'_> {
         if target.checked_elements() != ty.checked_elements() {
             return Err(format!("{ty} cannot be reshaped to {shape:?}: the numbers of elements differ").into());
         }
-        if let Some(value) = x.known().and_then(|known| eval::reshape(known, shape)) {
+        if let Some(value) = self.known(x).and_then(|known| eval::reshape(known, shape)) {
             return Ok(value.into());
         }
         self.emit_one(Movement::Reshape { shape: shape.to_vec() }, &[x])
@@ -137,7 +146,7 @@ impl Lower<'_> {
         if perm.iter().enumerate().all(|(i, &axis)| i == axis) {
             return Ok(x.clone());
         }
-        if let Some(known) = x.known() {
+        if let Some(known) = self.known(x) {
             return Ok(eval::transpose(known, perm).into());
         }
         self.emit_one(Movement::Transpose { perm: perm.iter().map(|&axis| axis as u64).collect() }, &[x])
@@ -153,7 +162,7 @@ impl Lower<'_> {
         if broadcast(&[&own, shape])? != shape {
             return Err(format!("shape {own:?} does not broadcast to {shape:?}").into());
         }
-        if let Some(known) = x.known() {
+        if let Some(known) = self.known(x) {
             return Ok(eval::broadcast_to(known, shape).into());
         }
         self.emit_one(Movement::Broadcast { shape: shape.to_vec() }, &[x])
@@ -167,7 +176,7 @@ impl Lower<'_> {
             return Ok(x.clone());
         }
         let op = Movement::Slice { starts: starts.to_vec(), ends: ends.to_vec(), steps: steps.to_vec() };
-        if let Some(known) = x.known() {
+        if let Some(known) = self.known(x) {
             let ty = Op::from(op).infer(&[&known.ty])?.remove(0);
             return Ok(eval::slice(known, starts, steps, &ty.shape).into());
         }
@@ -189,7 +198,7 @@ impl Lower<'_> {
             return Ok((*only).clone());
         }
         let op = Movement::Concat { axis: axis as u64 };
-        if let Some(known) = parts.iter().map(|part| part.known()).collect::<Option<Vec<&Const>>>() {
+        if let Some(known) = parts.iter().map(|part| self.known(part)).collect::<Option<Vec<&Const>>>() {
             Op::from(op.clone()).infer(&known.iter().map(|part| &part.ty).collect::<Vec<_>>())?;
             if let Some(value) = eval::concat(&known, axis) {
                 return Ok(value.into());
@@ -210,7 +219,7 @@ impl Lower<'_> {
             return Ok(x.clone());
         }
         let axes: Vec<u64> = axes.iter().map(|&axis| axis as u64).collect();
-        if let Some(known) = x.known()
+        if let Some(known) = self.known(x)
             && let Some(value) = eval::reduce(kind, known, &axes, keep)?
         {
             return Ok(value.into());
@@ -220,7 +229,7 @@ impl Lower<'_> {
 
     /// Slices along an axis at indices.
     pub(super) fn gather(&mut self, x: &Operand, indices: &Operand, axis: usize) -> Result<Operand, Fail> {
-        if let (Some(known), Some(at)) = (x.known(), indices.known())
+        if let (Some(known), Some(at)) = (self.known(x), self.known(indices))
             && let Some(value) = eval::gather(known, at, axis)
         {
             return Ok(value.into());

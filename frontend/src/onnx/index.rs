@@ -18,6 +18,19 @@ pub(super) struct IndexedModel {
     pub(super) functions: BTreeMap<(String, String, String), usize>,
 }
 
+impl IndexedModel {
+    /// Nodes of the graph, of its subgraphs and of all functions.
+    pub(super) fn n_nodes(&self) -> usize {
+        let functions = self.raw.proto.functions.iter().map(|function| count(&function.node));
+        count(&self.raw.proto.graph.node) + functions.sum::<usize>()
+    }
+}
+
+fn count(nodes: &[NodeProto]) -> usize {
+    let inner = |node: &NodeProto| subgraphs(node).map(|graph| count(&graph.node)).sum::<usize>();
+    nodes.iter().map(|node| 1 + inner(node)).sum()
+}
+
 /// Names and order of one graph; positions are those of the graph's message.
 #[derive(Debug, Default)]
 pub(super) struct IndexedGraph {
@@ -62,6 +75,12 @@ pub(super) fn index_model(raw: RawModel) -> Result<IndexedModel, Diagnostics> {
     let graph = index_graph(&raw.proto.graph, &|_| false)?;
     if graph.outputs.is_empty() {
         return Err(vec![Diagnostic::error(code::NO_GRAPH, "the model's graph has no outputs")]);
+    }
+    let mut outputs = HashSet::new();
+    let repeated = graph.outputs.iter().filter(|output| !outputs.insert(output.name.as_str()));
+    let problems: Diagnostics = repeated.map(|output| duplicate("output", &output.name)).collect();
+    if !problems.is_empty() {
+        return Err(problems);
     }
     let mut functions = BTreeMap::new();
     for (position, function) in raw.proto.functions.iter().enumerate() {

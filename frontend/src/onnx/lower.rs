@@ -4,6 +4,7 @@ use super::bind::Bound;
 use super::call::{Call, Fail, Operand};
 use super::code;
 use super::constant::{Const, MAX_ELEMENTS};
+use super::emit::SMALL_CONSTANT;
 use super::finish::{self, Roles};
 use super::index::{IndexedModel, canonical_domain, captures, node_name};
 use super::ops;
@@ -14,10 +15,16 @@ use trainc_ir::op::Literal;
 use trainc_ir::{Diagnostic, Diagnostics, GraphBuilder, InputRole, Lowered, Origin, OutputRole, Place, Type, ValueId};
 
 /// Deepest nesting of functions and subgraphs.
-const MAX_DEPTH: usize = 64;
+pub(super) const MAX_DEPTH: usize = 64;
 
-/// Most nodes that inlining and unrolling may visit.
-const MAX_NODES: usize = 4_000_000;
+/// Most nodes that inlining and unrolling may visit, whatever the size of the model, and more for each of its own: a
+/// small file does not make a huge graph.
+const MAX_NODES: usize = 100_000;
+const MAX_COPIES: usize = 64;
+
+/// Elements of large constants that are worked out, whatever the size of the file, and more for each of its bytes.
+const MAX_KNOWN: usize = 1 << 21;
+const MAX_KNOWN_PER_BYTE: usize = 64;
 
 /// The state of one lowering.
 pub(super) struct Lower<'a> {
@@ -42,6 +49,12 @@ pub(super) struct Lower<'a> {
     frames: Vec<Frame>,
     origin: Option<Origin>,
     n_visited: usize,
+    /// How many may be.
+    max_visited: usize,
+    /// Elements of large constants that have been worked out.
+    pub(super) n_known: usize,
+    /// After how many no more are.
+    pub(super) max_known: usize,
 }
 
 /// The names of one graph or function body.
@@ -78,6 +91,9 @@ pub(super) fn lower(model: &IndexedModel, bound: &Bound, name: &str) -> Result<L
         frames: vec![Frame::default()],
         origin: None,
         n_visited: 0,
+        max_visited: MAX_NODES + MAX_COPIES * model.n_nodes(),
+        n_known: 0,
+        max_known: MAX_KNOWN + MAX_KNOWN_PER_BYTE * model.raw.file.as_slice().len(),
     };
     let mut problems = lower.inputs(&live);
     if problems.is_empty() {
@@ -187,8 +203,9 @@ impl Lower<'_> {
         let outer = self.origin.replace(Origin { name: name.clone() });
         self.builder.set_origin(self.origin.clone());
         self.n_visited += 1;
-        let result = if self.n_visited > MAX_NODES {
-            Err(Fail::new(code::FUNCTION_DEPTH, format!("more than {MAX_NODES} nodes after inlining")))
+        let result = if self.n_visited > self.max_visited {
+            let most = self.max_visited;
+            Err(Fail::new(code::FUNCTION_DEPTH, format!("more than {most} nodes after inlining and unrolling")))
         } else {
             self.results(node, &name)
         };
@@ -196,6 +213,8 @@ impl Lower<'_> {
         self.origin = outer;
         self.builder.set_origin(self.origin.clone());
         for (output, result) in node.output.iter().zip(results) {
+            let n_known = result.known().map_or(0, |known| known.data.len());
+            self.n_known += if n_known > SMALL_CONSTANT { n_known } else { 0 };
             if !output.is_empty() {
                 self.define(output, result);
             }

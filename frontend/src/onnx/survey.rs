@@ -4,7 +4,7 @@ use super::bind::Bound;
 use super::call::{Call, Fail, Operand};
 use super::code;
 use super::index::{Dim, IndexedModel, canonical_domain, node_name};
-use super::lower::Lower;
+use super::lower::{Lower, MAX_DEPTH};
 use super::ops;
 use onnx_protobuf::NodeProto;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,7 +29,7 @@ pub(super) fn unsupported(model: &IndexedModel, bound: &Bound, live: &[bool]) ->
         let node = &nodes[position];
         let typed =
             node.output.iter().filter(|name| !name.is_empty()).all(|name| declared_type(model, bound, name).is_some());
-        visit(model, node, &node_name(node, position), typed, &mut found, &mut functions);
+        visit(model, node, (&node_name(node, position), 0), typed, &mut found, &mut functions);
     }
     found
         .into_iter()
@@ -50,14 +50,19 @@ pub(super) fn unsupported(model: &IndexedModel, bound: &Bound, live: &[bool]) ->
         .collect()
 }
 
+/// Looks at a node, and at those of its subgraphs and of the function that it calls. What is nested too deep is left to
+/// lowering, which refuses it.
 fn visit(
     model: &IndexedModel,
     node: &NodeProto,
-    name: &str,
+    (name, depth): (&str, usize),
     typed: bool,
     found: &mut BTreeMap<(String, String), Found>,
     functions: &mut BTreeSet<usize>,
 ) {
+    if depth > MAX_DEPTH {
+        return;
+    }
     let domain = canonical_domain(&node.domain);
     let key = (domain.to_owned(), node.op_type.clone(), node.overload.clone());
     if ops::rule(domain, &node.op_type).is_none() {
@@ -66,7 +71,7 @@ fn visit(
                 if functions.insert(function) {
                     for (position, inner) in model.raw.proto.functions[function].node.iter().enumerate() {
                         let inner_name = format!("{name}/{}", node_name(inner, position));
-                        visit(model, inner, &inner_name, false, found, functions);
+                        visit(model, inner, (&inner_name, depth + 1), false, found, functions);
                     }
                 }
             }
@@ -81,7 +86,8 @@ fn visit(
     }
     for graph in node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs)) {
         for (position, inner) in graph.node.iter().enumerate() {
-            visit(model, inner, &format!("{name}/{}", node_name(inner, position)), false, found, functions);
+            let inner_name = format!("{name}/{}", node_name(inner, position));
+            visit(model, inner, (&inner_name, depth + 1), false, found, functions);
         }
     }
 }

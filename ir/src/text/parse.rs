@@ -191,13 +191,15 @@ impl Draft {
         Ok(())
     }
 
-    /// Puts the values in the order of their numbers. Of several definitions of one value the first counts here; the
-    /// verifier reports the others.
+    /// Puts the values in the order of their numbers. Of several definitions of one value the first counts here, inputs
+    /// before results as they are printed; the verifier reports the others.
     fn number(&mut self, cursor: &Cursor<'_>) -> Result<(), Failure> {
         let mut values = SideTable::new(None);
         let mut count = 0;
         let most = self.graph.inputs.len() + self.result_count();
-        for (id, value) in std::mem::take(&mut self.definitions) {
+        let mut definitions = std::mem::take(&mut self.definitions);
+        definitions.sort_by_key(|(_, value)| matches!(value.def, Def::Result { node: _, index: _ }));
+        for (id, value) in definitions {
             if id.index() >= most {
                 return Err(self.gap(cursor, &format!("{id} is defined, but there are only {most} values")));
             }

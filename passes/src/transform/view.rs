@@ -17,7 +17,8 @@ pub(super) fn movement(graph: &Graph, value: ValueId) -> Option<(&Movement, Valu
 
 /// The value behind reshapes.
 pub(super) fn unshaped(graph: &Graph, mut value: ValueId) -> ValueId {
-    while let Some((Movement::Reshape { shape: _ }, source)) = movement(graph, value) {
+    for _ in 0..MAX_SEEN_THROUGH {
+        let Some((Movement::Reshape { shape: _ }, source)) = movement(graph, value) else { break };
         value = source;
     }
     value
@@ -29,21 +30,20 @@ pub(super) fn constant(graph: &Graph, value: ValueId) -> Option<&Literal> {
     if let Op::Creation(Creation::Constant { value }) = op { Some(value) } else { None }
 }
 
+/// Longer chains of movements are not seen through: canonical form has none.
+const MAX_SEEN_THROUGH: usize = 8;
+
 /// The one number that all elements of the value have, through broadcasts.
-pub(super) fn uniform(graph: &Graph, value: ValueId) -> Option<f64> {
-    if let Some(literal) = constant(graph, value) {
-        return literal.uniform_f64();
+pub(super) fn uniform(graph: &Graph, mut value: ValueId) -> Option<f64> {
+    for _ in 0..MAX_SEEN_THROUGH {
+        if let Some(literal) = constant(graph, value) {
+            return literal.uniform_f64();
+        }
+        let (Movement::Broadcast { shape: _ } | Movement::Reshape { shape: _ }, source) = movement(graph, value)?
+        else {
+            return None;
+        };
+        value = source;
     }
-    match movement(graph, value)? {
-        (Movement::Broadcast { shape: _ } | Movement::Reshape { shape: _ }, source) => uniform(graph, source),
-        (
-            Movement::Transpose { perm: _ }
-            | Movement::Slice { starts: _, ends: _, steps: _ }
-            | Movement::SliceGrad { shape: _, starts: _, ends: _, steps: _ }
-            | Movement::Concat { axis: _ }
-            | Movement::Split { axis: _, sizes: _ }
-            | Movement::Pad { low: _, high: _, value: _ },
-            _,
-        ) => None,
-    }
+    None
 }

@@ -99,13 +99,12 @@ fn log_softmax(graph: &Graph, value: ValueId) -> Option<ValueId> {
 
 /// A sum or mean over all elements, what it is of, and whether it is negated: `-sum(x)` is as good as `sum(-x)`.
 fn total(graph: &Graph, value: ValueId) -> Option<(ReduceKind, ValueId, bool)> {
-    if let Some(x) = view::elementwise(graph, value, &Elementwise::Neg) {
-        return total(graph, x[0]).filter(|&(_, _, negated)| !negated).map(|(kind, x, _)| (kind, x, true));
-    }
+    let negated = view::elementwise(graph, value, &Elementwise::Neg).map(|x| x[0]);
+    let value = negated.unwrap_or(value);
     let node = &graph.nodes[graph.producer(value)?];
     let Op::Reduction(Reduction::Reduce { kind, axes, keep: _ }) = &node.op else { return None };
     let all = axes.len() == graph.ty(node.inputs[0]).rank();
-    (all && matches!(kind, ReduceKind::Sum | ReduceKind::Mean)).then_some((*kind, node.inputs[0], false))
+    (all && matches!(kind, ReduceKind::Sum | ReduceKind::Mean)).then_some((*kind, node.inputs[0], negated.is_some()))
 }
 
 /// The rows of a negative log-likelihood.

@@ -5,10 +5,13 @@ use crate::transform::view;
 use trainc_ir::op::{Elementwise, Indexing, Movement};
 use trainc_ir::{Graph, Op, ValueId};
 
+/// More factors than any model has one behind the other.
+const MAX_FACTORS: usize = 16;
+
 /// Strips products with and quotients by constants: the value inside and the factor.
 pub(super) fn unscaled(graph: &Graph, mut value: ValueId) -> (ValueId, f64) {
     let mut factor = 1.0;
-    loop {
+    for _ in 0..MAX_FACTORS {
         let step = |op: &Elementwise| {
             let &[a, b] = view::elementwise(graph, value, op)? else { return None };
             let constant = view::uniform(graph, b).filter(|c| c.is_finite() && *c != 0.0)?;
@@ -19,9 +22,10 @@ pub(super) fn unscaled(graph: &Graph, mut value: ValueId) -> (ValueId, f64) {
         } else if let Some((inner, constant)) = step(&Elementwise::Div) {
             (value, factor) = (inner, factor / constant);
         } else {
-            return (value, factor);
+            break;
         }
     }
+    (value, factor)
 }
 
 /// Keys and values `[b, g, t, d]` that `[b, g r, t, d]` repeat, where both repeat as many.

@@ -160,11 +160,11 @@ fn sum_of(f: &mut Fuser, value: ValueId, scores: &Type, depth: usize) -> Option<
 }
 
 /// Condition, which of its values keeps a position, and the other number, of a value that is 0 or one number below 0.
-fn chosen(f: &Fuser, value: ValueId) -> Option<(ValueId, bool, f64)> {
-    if let Some((Movement::Broadcast { shape: _ } | Movement::Reshape { shape: _ }, source)) =
+fn chosen(f: &Fuser, mut value: ValueId) -> Option<(ValueId, bool, f64)> {
+    while let Some((Movement::Broadcast { shape: _ } | Movement::Reshape { shape: _ }, source)) =
         view::movement(f.graph(), value)
     {
-        return chosen(f, source);
+        value = source;
     }
     let &[condition, a, b] = view::elementwise(f.graph(), value, &Elementwise::Select)? else { return None };
     match (view::uniform(f.graph(), a)?, view::uniform(f.graph(), b)?) {
