@@ -147,7 +147,9 @@ fn loops(asked: Option<u64>) -> Result<Option<usize>, Failure> {
     match asked {
         Some(0) => {
             let message = "a rank with 0 stages does nothing";
-            Err(Failure::usage(Diagnostic::error(BAD_OPTION, message).with_help("give a number from 1 to --loops")))
+            Err(Failure::usage(
+                Diagnostic::error(BAD_OPTION, message).with_help("give 1 or more with --loops, or leave it out"),
+            ))
         }
         asked => Ok(asked.map(|n| usize::try_from(n).unwrap_or(usize::MAX))),
     }

@@ -81,7 +81,9 @@ fn reason(reason: &Reason, cluster: &Cluster, names: &[String]) -> Diagnostic {
         }
         Reason::TooFewUnits { asked, units } => {
             let message = format!("expected at most {units} stages, one for each unit of the model, found {asked}");
-            Diagnostic::error(TOO_FEW_UNITS, message).with_note(format!("the units are {}", join_units(names)))
+            let help = "give fewer with --pp, or with --loops where ranks have several stages";
+            let units = format!("the units are {}", join_units(names));
+            Diagnostic::error(TOO_FEW_UNITS, message).with_note(units).with_help(help)
         }
         Reason::TooFewGpus { asked, usable } => {
             let message = format!("{asked} stages need {asked} GPUs, cluster `{}` has {usable}", cluster.name);

@@ -124,6 +124,9 @@ fn failed(error: &RunError) -> Failure {
         RunError::Memory { .. } => {
             Failure::input(diagnostic.with_help("run the plan on a machine with more memory, or a smaller model"))
         }
+        RunError::Diverged { step: 1 } => Failure::input(diagnostic.with_help(
+            "look for weights that are not finite numbers, and for logarithms, roots and quotients of what the inputs allow",
+        )),
         RunError::Diverged { step: _ } => Failure::input(diagnostic.with_help("give a smaller --lr")),
         RunError::Weight(_) | RunError::Data(_) | RunError::Kernel { .. } => Failure::input(diagnostic),
         RunError::Plan(_) | RunError::Deadlock(_) | RunError::Transfer(_) | RunError::Aborted => {

@@ -33,7 +33,7 @@ $ trainc inspect $TESTDATA/models/gpt2.onnx --bind batch=0,seq=8
 exit 1
 err| error[E0119]: dimension `batch` (axis 0 of input `input_ids`) cannot be 0
 err|  --> input `input_ids`: declared here
-err|   = help: bind it to a positive number with --bind batch=N
+err|   = help: bind a number from 1 to 2147483647 with --bind batch=N
 err|
 $ trainc inspect $TESTDATA/models/gpt2.onnx --bind batch=2,seq=4096
 exit 1

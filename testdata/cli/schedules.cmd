@@ -42,7 +42,7 @@ err|   = help: write three numbers, as in `--uniform 8,4,32` for 8 ranks with 4 
 err|
 $ trainc simulate --uniform 4,2,8 --schedule gpipe
 exit 2
-err| error[E1003]: gpipe with 2 stages per rank: it has 1
+err| error[E1003]: expected 1 stage per rank for gpipe, found 2
 err|
 $ trainc simulate --uniform 4,2,8 --schedule breadth-first:2 --emit torch-schedule
 exit 0
@@ -66,4 +66,15 @@ $ trainc simulate --uniform 4,2,8 --emit torch-schedule
 exit 2
 err| error[E1004]: `--emit` writes one schedule, and `--uniform` alone compares all
 err|   = help: name one, as in `--schedule interleaved`
+err|
+$ trainc estimate $TESTDATA/models/gpt2.onnx --cluster $TESTDATA/clusters/mixed.toml --bind batch=2,seq=16 --loops 0
+exit 2
+err| error[E1003]: a rank with 0 stages does nothing
+err|   = help: give 1 or more with --loops, or leave it out
+err|
+$ trainc estimate $TESTDATA/models/gpt2.onnx --cluster $TESTDATA/clusters/mixed.toml --bind batch=2,seq=16 --pp 2 --loops 50 --loss cross-entropy:logits
+exit 3
+err| error[E0602]: expected at most 6 stages, one for each unit of the model, found 100
+err|   = note: the units are embedding, blocks 0-3, head
+err|   = help: give fewer with --pp, or with --loops where ranks have several stages
 err|

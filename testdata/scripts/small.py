@@ -1,5 +1,6 @@
 """Makes small models by hand, each for one message: batch normalization in inference mode, unsupported operators, statistics
-that two nodes share, and batch normalization as operator sets before 14 spell it."""
+that two nodes share, batch normalization as operator sets before 14 spell it, a dropout in training mode whose mask has a
+name, one whose mask is used, and norms that share their vectors."""
 
 import numpy as np
 import onnx
@@ -53,6 +54,22 @@ def main():
         helper.make_node("LRN", ["b"], ["y"], name="/local_1", size=5),
     ]
     save("unsupported.onnx", nodes, [x], [("y", ["batch", 2, 6, 6])], {})
+    drop = lambda *results: helper.make_node("Dropout", ["h", "ratio", "on"], list(results), name="/drop")
+    on = helper.make_node("Constant", [], ["on"], name="/on", value=numpy_helper.from_array(np.array(True)))
+    ratio = helper.make_node("Constant", [], ["ratio"], name="/ratio", value_float=0.5)
+    first = helper.make_node("MatMul", ["x", "w"], ["h"], name="/first")
+    x, y = ("x", ["batch", 8]), ("y", ["batch", 8])
+    w = {"w": np.random.default_rng(4).normal(size=(8, 8))}
+    save("dropout_mask.onnx", [on, ratio, first, drop("y", "mask")], [x], [y], w)
+    used = [
+        helper.make_node("Cast", ["mask"], ["m"], name="/cast", to=TensorProto.FLOAT),
+        helper.make_node("Add", ["d", "m"], ["y"], name="/add"),
+    ]
+    save("dropout_mask_used.onnx", [on, ratio, first, drop("d", "mask"), *used], [x], [y], w)
+    norms = [
+        helper.make_node("LayerNormalization", [i, "a.weight", "a.bias"], [o], name=f"/{o}") for i, o in ["hb", "bc", "cy"]
+    ]
+    save("shared_norms.onnx", [first, *norms], [x], [y], w | {"a.weight": np.ones(8), "a.bias": np.zeros(8)})
 
 
 if __name__ == "__main__":

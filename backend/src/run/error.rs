@@ -54,6 +54,10 @@ impl fmt::Display for RunError {
             Self::Kernel { rank, segment, op, fault } => {
                 write!(f, "rank {rank}, segment `{segment}`, operator `{op}`: {fault}")
             }
+            Self::Diverged { step: 1 } => f.write_str(
+                "the loss of step 1, before any training, is not a finite number: the model's weights or its inputs are at \
+                 fault",
+            ),
             Self::Diverged { step } => {
                 write!(f, "the loss of step {step} is not a finite number: training has diverged")
             }
@@ -64,3 +68,15 @@ impl fmt::Display for RunError {
 }
 
 impl std::error::Error for RunError {}
+
+#[cfg(test)]
+mod tests {
+    use super::RunError;
+
+    #[test]
+    fn a_loss_that_no_training_made_infinite_is_not_called_divergence() {
+        let text = |step| RunError::Diverged { step }.to_string();
+        assert!(text(1).contains("before any training") && !text(1).contains("diverged"));
+        assert!(text(2).contains("step 2") && text(2).contains("diverged"));
+    }
+}

@@ -217,7 +217,7 @@ impl Binder<'_> {
         let text = format!("dimension `{symbol}` (axis {axis} of input `{input}`) cannot be {value}");
         self.problems.push(
             at_input(Diagnostic::error(code::IMPOSSIBLE_BINDING, text), input)
-                .with_help(format!("bind it to a positive number with --bind {symbol}=N")),
+                .with_help(format!("bind a number from 1 to {} with --bind {symbol}=N", (1u64 << 31) - 1)),
         );
         None
     }

@@ -48,6 +48,7 @@ codes! {
     NOT_IN_GRAPH = "E0128", "an input or output of the model is of a kind (sequence, map, optional) that trainc has no representation for";
     NOT_TRAINED = "E0129", "float tensors that are tables or lifted constants of the program, not weights, are not trained";
     FROZEN_STATISTICS = "N0130", "batch normalization in inference mode uses stored statistics, which training leaves as they are: export in training mode to train with those of each micro-batch";
+    SHARED_VECTORS = "N0131", "layers share a bias or a scale in the file, and train it as one: exporters merge what is equal";
 }
 
 #[cfg(test)]

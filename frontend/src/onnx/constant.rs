@@ -125,6 +125,15 @@ impl Const {
         positions(&self.ty.shape, &self.strides()).map(|at| self.data.int(at)).collect()
     }
 
+    /// All elements as floats, collapsed axes written out; meant for small values.
+    pub(super) fn floats(&self) -> Vec<f64> {
+        let element = |at: usize| match &self.data {
+            Data::Int(values) => values[at] as f64,
+            Data::Float(values) => values[at],
+        };
+        positions(&self.ty.shape, &self.strides()).map(element).collect()
+    }
+
     /// The one element as a float, where all are equal.
     pub(super) fn uniform_f64(&self) -> Option<f64> {
         match &self.data {

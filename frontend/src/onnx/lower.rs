@@ -8,6 +8,7 @@ use super::emit::SMALL_CONSTANT;
 use super::finish::{self, Roles};
 use super::index::{IndexedModel, canonical_domain, captures, node_name};
 use super::ops;
+use super::shared;
 use super::survey;
 use onnx_protobuf::{GraphProto, NodeProto, TensorProto};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -61,6 +62,8 @@ pub(super) struct Lower<'a> {
 #[derive(Default)]
 struct Frame {
     values: HashMap<String, Operand>,
+    /// Results that no rule computes, with what to say where one is used.
+    missing: HashMap<String, String>,
     /// Prefix of node names.
     scope: String,
     /// Operator set versions of a function body; `None` for those of the model.
@@ -119,6 +122,7 @@ pub(super) fn lower(model: &IndexedModel, bound: &Bound, name: &str) -> Result<L
     }
     let mut diagnostics = lower.diagnostics;
     diagnostics.extend(finish::frozen_statistics(lower.n_frozen));
+    diagnostics.extend(shared::shared_vectors(model, &graph));
     let tables = finish::frequency_tables(&graph);
     let graph = finish::as_buffers(graph, &tables, &mut diagnostics);
     Ok(Lowered { graph, diagnostics })
@@ -181,7 +185,8 @@ impl Lower<'_> {
                     Some(_) | None => self.builder.output(output.name.clone(), OutputRole::Prediction, value),
                 },
                 Err(fail) => {
-                    let text = format!("output `{}`: {}", output.name, fail.message);
+                    let what = if fail.code == code::UNSUPPORTED_FORM { "not supported: " } else { "" };
+                    let text = format!("output `{}`: {what}{}", output.name, fail.message);
                     problems.push(Diagnostic::error(fail.code, text));
                 }
             }
@@ -212,11 +217,18 @@ impl Lower<'_> {
         let results = result.map_err(|fail| self.at_node(&fail, &name, &node.op_type))?;
         self.origin = outer;
         self.builder.set_origin(self.origin.clone());
-        for (output, result) in node.output.iter().zip(results) {
-            let n_known = result.known().map_or(0, |known| known.data.len());
+        let mut results = results.into_iter();
+        for (slot, output) in node.output.iter().enumerate() {
+            let result = results.next();
+            let n_known = result.as_ref().and_then(Operand::known).map_or(0, |known| known.data.len());
             self.n_known += if n_known > SMALL_CONSTANT { n_known } else { 0 };
-            if !output.is_empty() {
-                self.define(output, result);
+            match result {
+                _ if output.is_empty() => {}
+                Some(result) => self.define(output, result),
+                None => {
+                    let text = format!("the use of result {slot} of node `{name}` ({})", node.op_type);
+                    self.frame_mut().missing.insert(output.clone(), text);
+                }
             }
         }
         Ok(())
@@ -231,13 +243,7 @@ impl Lower<'_> {
         let domain = canonical_domain(&node.domain);
         let call = Call { node, opset: self.opset(domain), inputs };
         if let Some(rule) = ops::rule(domain, &node.op_type) {
-            let results = rule(self, &call)?;
-            let n_wanted = node.output.iter().rposition(|output| !output.is_empty()).map_or(0, |last| last + 1);
-            if results.len() < n_wanted {
-                let found = results.len();
-                return Err(Fail::form(format!("its result {found} is not supported")));
-            }
-            return Ok(results);
+            return rule(self, &call);
         }
         let key = (domain.to_owned(), node.op_type.clone(), node.overload.clone());
         match self.model.functions.get(&key) {
@@ -279,7 +285,8 @@ impl Lower<'_> {
             return Err(Fail::new(code::FUNCTION_DEPTH, format!("bodies are nested more than {MAX_DEPTH} deep")));
         }
         let scope = format!("{}{}/", self.frame().scope, body.scope);
-        self.frames.push(Frame { values: body.arguments, scope, opsets: body.opsets, sees_outer: body.sees_outer });
+        let (values, missing) = (body.arguments, HashMap::new());
+        self.frames.push(Frame { values, missing, scope, opsets: body.opsets, sees_outer: body.sees_outer });
         let result = self.body_in_frame(body.nodes, body.order, body.initializers, &body.outputs);
         self.frames.pop();
         result
@@ -316,9 +323,12 @@ impl Lower<'_> {
         self.model.raw.opset(domain).unwrap_or(1)
     }
 
+    fn frame_mut(&mut self) -> &mut Frame {
+        self.frames.last_mut().expect("the frame of the model's graph is never popped")
+    }
+
     fn define(&mut self, name: &str, value: Operand) {
-        let frame = self.frames.last_mut().expect("the frame of the model's graph is never popped");
-        frame.values.insert(name.to_owned(), value);
+        self.frame_mut().values.insert(name.to_owned(), value);
     }
 
     /// The value of a name where the node stands.
@@ -328,6 +338,9 @@ impl Lower<'_> {
             let frame = &self.frames[depth - 1];
             if let Some(value) = frame.values.get(name) {
                 return Ok(value.clone());
+            }
+            if let Some(what) = frame.missing.get(name) {
+                return Err(Fail::form(what.clone()));
             }
             if depth > 1 && !frame.sees_outer {
                 break;

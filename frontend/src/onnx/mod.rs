@@ -13,6 +13,7 @@ mod lower;
 mod model;
 mod ops;
 mod read;
+mod shared;
 mod survey;
 mod tensor;
 mod wire;

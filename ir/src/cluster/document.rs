@@ -382,8 +382,10 @@ impl<'d, 'i> Section<'d, 'i> {
     pub(super) fn tables(&self, key: &'static str) -> Vec<Section<'d, 'i>> {
         let Some(found) = self.get(key) else { return Vec::new() };
         let DeValue::Array(items) = found.value else {
-            let expected = "a list of tables";
-            self.wrong_type(key, expected, &found);
+            self.wrong_type(key, "a list of tables", &found);
+            let outer = self.what.trim_matches(['`', '[', ']']);
+            let path = if outer.is_empty() { key.to_owned() } else { format!("{outer}.{key}") };
+            self.document.help(&format!("begin each of them with `[[{path}]]`, in two pairs of brackets"));
             return Vec::new();
         };
         let mut sections = Vec::new();

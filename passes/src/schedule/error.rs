@@ -130,7 +130,8 @@ impl fmt::Display for ScheduleError {
                 Shape::MOST
             ),
             Self::Loops { kind, loops, expected } => {
-                write!(f, "{kind} with {loops} stages per rank: it has {expected}")
+                let s = if *expected == 1 { "" } else { "s" };
+                write!(f, "expected {expected} stage{s} per rank for {kind}, found {loops}")
             }
             Self::NoSuchRank { stage, rank, ranks } => {
                 write!(f, "stage {stage} is on rank {rank} of {ranks} ranks, counted from 0")

@@ -94,9 +94,6 @@ fn count(call: &Call<'_>, name: &str) -> Result<u64, Fail> {
 }
 
 fn attention(lower: &mut Lower<'_>, call: &Call<'_>) -> Results {
-    if call.wants(3) {
-        return Err(Fail::form("an attention whose scores are used"));
-    }
     if call.float("softcap", 0.0)? != 0.0 {
         return Err(Fail::form("an attention with softcap"));
     }

@@ -15,6 +15,7 @@ mod loss;
 mod normalization;
 mod pooling;
 mod reduction;
+mod resize;
 mod scatter;
 mod shape;
 mod window;
@@ -34,6 +35,7 @@ pub(super) fn rule(domain: &str, op: &str) -> Option<Rule> {
             attention::rule,
             convolution::rule,
             pooling::rule,
+            resize::rule,
             batch_norm::rule,
             einsum::rule,
             scatter::rule,

@@ -190,9 +190,7 @@ fn dropout(lower: &mut Lower<'_>, call: &Call<'_>) -> Results {
         None => call.float("ratio", 0.5)?,
     };
     if training && ratio > 0.0 {
-        if call.wants(1) {
-            return Err(Fail::form("a dropout whose mask is used"));
-        }
+        // Exporters name the mask also where nothing uses it.
         let site = lower.n_sites;
         lower.n_sites += 1;
         return Ok(vec![lower.emit_one(Random::Dropout { p: Real::new(ratio), site }, &[x])?]);

@@ -76,8 +76,8 @@ fn shapes_without_a_schedule_say_why() {
     let error = |kind: ScheduleKind, ranks, loops, micro_batches| {
         kind.generate(&Shape { ranks, loops, micro_batches }).unwrap_err().to_string()
     };
-    assert_eq!(error(ScheduleKind::GPipe, 4, 2, 8), "gpipe with 2 stages per rank: it has 1");
-    assert_eq!(error(ScheduleKind::ZbV, 4, 3, 8), "zb-v with 3 stages per rank: it has 2");
+    assert_eq!(error(ScheduleKind::GPipe, 4, 2, 8), "expected 1 stage per rank for gpipe, found 2");
+    assert_eq!(error(ScheduleKind::ZbV, 4, 3, 8), "expected 2 stages per rank for zb-v, found 3");
     assert_eq!(error(ScheduleKind::Interleaved, 0, 2, 8), "a schedule with 0 ranks: at least 1 is needed");
     assert_eq!(
         error(ScheduleKind::ZbH1, 4, 1, u64::MAX),

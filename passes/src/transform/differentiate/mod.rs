@@ -30,7 +30,7 @@ pub use trainable::Trainable;
 use super::codes;
 use backward::{Backward, Gradients, Site};
 use trainc_ir::id::{Id, SideTable, Table};
-use trainc_ir::op::Literal;
+use trainc_ir::op::{Literal, Opaque};
 use trainc_ir::{
     Contribution, Diagnostic, Diagnostics, Graph, InputRole, Node, NodeId, Op, OutputRole, Parameter, ParameterId,
     Phase, Place, ValueId,
@@ -216,7 +216,8 @@ fn gradient(at: &Site, b: &mut Backward) -> Gradients {
 
 fn blocked(graph: &Graph, node: NodeId, reason: &str) -> Diagnostic {
     let name = graph.node_name(node);
-    let spelling = graph.nodes[node].op.spelling();
+    let op = &graph.nodes[node].op;
+    let spelling = if let Op::Opaque(Opaque::Opaque { name, .. }) = op { name.as_str() } else { op.spelling() };
     let message = format!("the gradient cannot pass `{spelling}` at `{name}`: {reason}");
     Diagnostic::error(codes::NOT_DIFFERENTIABLE, message)
         .at(Place::Model { kind: "node", name }, "a trained parameter needs the gradient of this")
