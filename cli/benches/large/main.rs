@@ -19,7 +19,7 @@ const MAX_JSON: usize = 5_000_000;
 fn main() {
     let training = training(&Llama::LARGE);
     let cluster = Cluster::from_toml("cluster.toml", CLUSTER).expect("the cluster is valid");
-    for (stages, micro_batches) in [(16, 64), (64, 64), (64, 512)] {
+    for (stages, micro_batches) in [(32, 64), (64, 64), (64, 512)] {
         let options = PlanOptions::new(micro_batches, Stages::Forced(stages), RecomputePolicy::Fit);
         let start = Instant::now();
         let plan = plan(&training, &cluster, &options, &HEADER()).expect("it fits").plan;
