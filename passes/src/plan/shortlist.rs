@@ -88,6 +88,6 @@ mod tests {
             text += &group(&format!("e{i}"), "T4", 20 + i, "region = \"eu\"");
             text += &group(&format!("u{i}"), "H100-SXM-80GB", i, "region = \"us\"");
         }
-        assert_eq!(names(&text), "u1 u2 u3 u4 u5 u6 u7 u8 u9 e9 u10 e10");
+        assert_eq!(names(&text), "u1 u2 u3 u4 u5 u6 u7 u8 e9 u9 e10 u10");
     }
 }

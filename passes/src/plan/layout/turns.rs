@@ -19,6 +19,9 @@ const MORE_STEPS: u64 = 2_400_000_000;
 /// What is spent at most on one of them.
 const MOST_STEPS: u64 = 300_000_000;
 
+/// Bytes that are not worth an effort.
+const SMALL_LOSS: u64 = 4 << 10;
+
 /// The draft with the slots that give the smallest arena, and its layout. A rank with one stage and an undivided backward
 /// keeps the slots that it has.
 pub(crate) fn settle(draft: RankDraft, pool: &Pool, micro_batches: u64, n_ranks: usize) -> (RankDraft, Layout) {
@@ -27,7 +30,7 @@ pub(crate) fn settle(draft: RankDraft, pool: &Pool, micro_batches: u64, n_ranks:
         let layout = lay_out(&draft, PACKING_STEPS);
         return (draft, layout);
     }
-    let is_within = |layout: &Layout, bound: u64, part: u64| layout.arena_bytes <= bound + bound / part;
+    let is_within = |layout: &Layout, bound: u64, part: u64| layout.arena_bytes <= bound + (bound / part).max(SMALL_LOSS);
     let turns = turns(&draft, micro_batches);
     let first = lay_out(&draft, PACKING_STEPS / 4);
     let mut bound = first.lower_bound;
