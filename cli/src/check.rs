@@ -1,7 +1,7 @@
 //! From a plan file to a plan that is known to compute what its model says.
 
 use crate::failure::{CANNOT_READ, DIFFERENT_PLANS, Failure, FailureKind, OTHER_GRAPH, OTHER_MODEL};
-use crate::folder::{PLAN_JSON, PLAN_PB, find_model, plan_file};
+use crate::folder::{MODEL_PATH, PLAN_JSON, PLAN_PB, find_model, plan_file};
 use crate::header::{graph_digest, model_options};
 use crate::options::ModelOptions;
 use crate::prepare::{Prepared, open_model, prepare};
@@ -39,7 +39,10 @@ pub fn check(path: &Path, model: Option<&Path>) -> Result<Checked, Failure> {
     let file = plan_file(path);
     let plan = read_plan_file(&file)?;
     let options = model_options(&plan, find_model(path, model)?)?;
-    let opened = open_model(&options.model, &options)?;
+    let opened = open_model(&options.model, &options).map_err(|failure| match model {
+        None => moved(failure, path),
+        Some(_) => failure,
+    })?;
     same_model(&plan, &opened, &options)?;
     let Prepared { model, training, micro_batches: _, micro_batch: _, notes } = prepare(&options, &mut |_| {})?;
     same_graph(&plan, &training)?;
@@ -61,6 +64,15 @@ pub fn check_twin(path: &Path, plan: &Plan) -> Result<(), Failure> {
     let message = format!("`{}` holds another plan than `{PLAN_JSON}`, which was checked", twin.display());
     let help = "one of them was changed after the model was compiled: compile it again";
     Err(Failure::input(Diagnostic::error(DIFFERENT_PLANS, message).with_help(help)))
+}
+
+/// Says what to do about a model that is not where the folder says.
+fn moved(mut failure: Failure, folder: &Path) -> Failure {
+    if let Some(first) = failure.diagnostics.first_mut().filter(|first| first.help.is_none()) {
+        let text = "says that the model is there: move both together, or say where it is with --model";
+        first.help = Some(format!("`{}` {text}", folder.join(MODEL_PATH).display()));
+    }
+    failure
 }
 
 /// What is said of a plan that breaks rules: of each rule the first few errors, and how many more there are.

@@ -74,6 +74,23 @@ fn verify_finds_one_plan_after_every_step() {
     assert_eq!(fs::read_dir(root.path()).expect("it can be listed").count(), 1);
 }
 
+/// Two builds begin before the folder is there.
+#[test]
+fn a_folder_that_appears_while_it_is_written_is_replaced() {
+    let root = tempfile::tempdir().expect("there is room for a folder");
+    let out = root.path().join("out");
+    let content = [("plan.json", b"mine".to_vec())];
+    let mut go_on = || {
+        if !out.exists() {
+            fs::create_dir(&out).and_then(|()| fs::write(out.join("plan.json"), "theirs")).expect("there is room");
+        }
+        true
+    };
+    assert!(write_all(&out, &content, Replacement::Exchange, &mut go_on));
+    assert_eq!(fs::read(out.join("plan.json")).expect("the file is there"), b"mine");
+    assert_eq!(fs::read_dir(root.path()).expect("it can be listed").count(), 1, "no draft is left");
+}
+
 /// Killed at many moments of its run, from the start to the end.
 #[test]
 #[cfg(unix)]

@@ -56,3 +56,9 @@ err| error[E0120]: operator `MeanVarianceNormalization` is not supported (nodes:
 err|   = note: at `/mean`
 err|   = help: the model declares no types for its results, so it cannot be estimated either
 err|
+$ trainc estimate $TESTDATA/models/gpt2_loss.onnx --cluster $TESTDATA/clusters/mixed.toml --bind '*=2' --loss sum:loss
+exit 1
+err| error[E0403]: the model has no output `loss`
+err|   = note: float outputs of the model: `loss_sum` (f32[]), `logits` (f32[2,2,256])
+err|   = help: leave out `--loss` to train with the loss that the model computes, or name a float output
+err|

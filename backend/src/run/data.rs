@@ -66,6 +66,12 @@ impl Corpora {
             TokenWidth::U16 => bytes.chunks_exact(2).map(|b| u32::from(u16::from_le_bytes([b[0], b[1]]))).collect(),
             TokenWidth::U32 => bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect(),
         };
+        if !plan.inputs.values().any(is_tokens) {
+            let fed = plan.inputs.values().filter(|input| input.role != InputRole::Scalar);
+            let names: Vec<_> = fed.map(|input| format!("`{}` {}", input.name, input.ty)).collect();
+            let names = names.join(", ");
+            return Err(RunError::Data(format!("none of the model's inputs takes tokens: they are {names}")));
+        }
         let limits = limits(plan);
         for (input, (name, limit)) in plan.inputs.values().zip(&limits) {
             if is_tokens(input) {
@@ -152,7 +158,8 @@ impl Batches for Corpora {
                 values.extend(self.window(step, sample, len, limit).into_iter().map(i64::from));
             } else {
                 let first = self.window(step, sample, 2, u64::from(u32::MAX));
-                values.extend(first.iter().map(|&x| i64::from(x) % limit as i64).take(1).cycle().take(len));
+                let class = first.first().map_or(0, |&x| i64::from(x) % limit as i64);
+                values.extend(std::iter::repeat_n(class, len));
             }
         }
         Ok(encode(input, values.into_iter().map(|x| trainc_ir::op::encode_i64(ty.dtype, x))))
@@ -250,5 +257,13 @@ mod tests {
         assert!(matches!(tokens(&[0; 30], TokenWidth::U32), Err(RunError::Data(m)) if m.contains("whole tokens")));
         assert!(matches!(tokens(&[0; 18], TokenWidth::U16), Err(RunError::Data(m)) if m.contains("only 9")));
         assert_eq!(tokens(&[0; 40], TokenWidth::U32), Ok(()));
+    }
+
+    #[test]
+    fn a_model_without_tokens_takes_no_file() {
+        for bytes in [&[][..], &[0; 40]] {
+            let error = Corpora::tokens(&plan(input(&[8])), 7, bytes, TokenWidth::U16).map(drop);
+            assert!(matches!(error, Err(RunError::Data(m)) if m.ends_with("they are `ids` i64[8]")));
+        }
     }
 }

@@ -111,7 +111,11 @@ fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
 
 fn write(steps: &mut Steps<'_>, folder: &Path, files: &FolderFiles<'_>, replacement: Replacement) -> Result<(), Fault> {
     if !folder.is_dir() {
-        return create(steps, folder, files);
+        match create(steps, folder, files) {
+            // Somebody else made it meanwhile: what they wrote is replaced as if it had been there before.
+            Err(Fault::Disk(_, _)) if folder.is_dir() => {}
+            created => return created,
+        }
     }
     let real = folder.canonicalize().map_err(|error| Fault::Disk(folder.to_owned(), error))?;
     for name in files.owned.iter().chain(files.files.iter().map(|(name, _)| name)) {

@@ -2,7 +2,7 @@
 
 use super::{Terms, codes, extend, integer_data, is_integer, is_label_name};
 use trainc_ir::op::{Elementwise, Literal, Loss, Movement, ReduceKind, Reduction};
-use trainc_ir::{DType, Diagnostic, Diagnostics, Graph, GraphBuilder, InputRole, Place, Type, ValueId};
+use trainc_ir::{DType, Diagnostic, Diagnostics, Graph, GraphBuilder, InputRole, OutputRole, Place, Type, ValueId};
 
 /// Labels of this value do not count (PyTorch's default).
 const IGNORE: i64 = -100;
@@ -146,11 +146,17 @@ fn output(graph: &Graph, name: &str) -> Result<ValueId, Diagnostics> {
         Some(output) => format!("`{name}` is {} and not a float output", graph.ty(output.value)),
         None => format!("the model has no output `{name}`"),
     };
+    let has_own = graph.outputs.iter().any(|output| output.role == OutputRole::LossSum);
+    let help = if has_own {
+        "leave out `--loss` to train with the loss that the model computes, or name a float output"
+    } else {
+        "name one of them in `--loss`"
+    };
     let names: Vec<_> = floats().map(|o| format!("`{}` ({})", o.name, graph.ty(o.value))).collect();
     Err(vec![
         Diagnostic::error(codes::UNKNOWN_OUTPUT, message)
             .with_note(format!("float outputs of the model: {}", names.join(", ")))
-            .with_help("name one of them in `--loss`"),
+            .with_help(help),
     ])
 }
 
