@@ -257,7 +257,7 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "FILE", help_heading = "Cluster", required_unless_present_any = ["uniform", "stages"])]
     pub(crate) cluster: Option<PathBuf>,
     /// Measured times in place of modelled ones, as `trainc profile` writes them
-    #[arg(long, value_name = "FILE", help_heading = "Cluster", conflicts_with = "uniform")]
+    #[arg(long, value_name = "FILE", help_heading = "Cluster", conflicts_with_all = ["uniform", "stages"])]
     pub(crate) profile: Option<PathBuf>,
     /// Write the timeline to a file that ui.perfetto.dev and chrome://tracing open
     #[arg(long, value_name = "FILE")]
@@ -274,7 +274,7 @@ pub(crate) struct ScheduleArgs {
     #[arg(long, value_name = "RANKS,LOOPS,MICRO_BATCHES", conflicts_with_all = ["plan", "cluster", "trace", "stages"])]
     pub(crate) uniform: Option<String>,
     /// Only this schedule: gpipe, 1f1b, interleaved, breadth-first, breadth-first:N, zb-h1, zb-v
-    #[arg(long, value_name = "KIND", requires = "uniform")]
+    #[arg(long, value_name = "KIND", requires = "uniform", conflicts_with_all = ["plan", "cluster", "trace", "stages"])]
     pub(crate) schedule: Option<String>,
     /// Search the best order of work for the unequal stages of a TOML file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["plan", "cluster", "trace"])]

@@ -1,10 +1,11 @@
 //! Reads cluster descriptions from files, whatever wrote them.
 
-use crate::failure::{CANNOT_READ, Failure};
+use crate::failure::{CANNOT_READ, Failure, NOT_MEASURED};
 use std::path::{Path, PathBuf};
 use trainc_ir::plan::Plan;
-use trainc_ir::{Cluster, ClusterFile, Diagnostic, Diagnostics, ImportOptions, Imported, Profile};
+use trainc_ir::{BlockTimes, Cluster, ClusterFile, Diagnostic, Diagnostics, ImportOptions, Imported, Profile};
 use trainc_passes::plan::shortlist;
+use trainc_passes::plan::simulate::unmeasured;
 
 /// Groups of equal nodes.
 const EQUAL_GROUPS: &str = "N0606";
@@ -22,6 +23,9 @@ pub(crate) const PLANNED_CLUSTER_CODES: [(&str, &str); 3] = [
     ),
     (ESTIMATED_ONLY, "the plan is on GPUs that trainc can estimate, but emits no programs for"),
 ];
+
+/// Block times of a profile that are listed.
+const MOST_BLOCKS: usize = 4;
 
 /// Bytes of files that are read at all; the reader has narrower limits.
 const MOST_BYTES: u64 = 1 << 31;
@@ -50,6 +54,47 @@ pub(crate) fn with_profile(cluster: Cluster, file: Option<&Path>) -> Result<(Clu
     })?;
     let profile = Profile::read(&name, &text)?;
     Ok((cluster.profiled(&name, &profile)?, Some(text)))
+}
+
+/// Says for which blocks of a plan a profile has no times, although it has times of blocks of their GPU types.
+pub(crate) fn not_measured(plan: &Plan, cluster: &Cluster) -> Vec<Diagnostic> {
+    let mut seen: Vec<&str> = Vec::new();
+    let mut notes = Vec::new();
+    for group in plan.groups.values() {
+        let Some(of) = cluster.group(&group.name) else { continue };
+        let gpu = &cluster.groups[of].gpu;
+        let shapes = unmeasured(plan, gpu);
+        let (Some(profile), Some(first)) = (&gpu.profile, shapes.first()) else { continue };
+        if seen.contains(&gpu.name.as_str()) {
+            continue;
+        }
+        seen.push(&gpu.name);
+        let names: Vec<String> = shapes.iter().map(|shape| format!("`{}`", shape.name)).collect();
+        let message = format!("the profile has no times of {} on `{}`: they are modelled", names.join(", "), gpu.name);
+        let wanted = format!("the plan's micro-batches have {} of length {}", samples(first.micro_batch), first.seq);
+        let mut has: Vec<String> = profile.blocks.iter().map(described).collect();
+        has.dedup();
+        let more = has.len().saturating_sub(MOST_BLOCKS);
+        has.truncate(MOST_BLOCKS);
+        let more = if more > 0 { format!(", and {more} others") } else { String::new() };
+        let help = "give times of these blocks, as docs/cost.md shows, or bind the batch to a size that was measured";
+        let diagnostic = Diagnostic::warning(NOT_MEASURED, message)
+            .with_note(wanted)
+            .with_note(format!("the profile has {}{more}", has.join(", ")));
+        notes.push(diagnostic.with_help(help));
+    }
+    notes
+}
+
+fn samples(n: u64) -> String {
+    if n == 1 { "1 sample".to_owned() } else { format!("{n} samples") }
+}
+
+/// What block times are of.
+fn described(times: &BlockTimes) -> String {
+    let name = times.name.as_ref().map_or_else(|| "any block".to_owned(), |name| format!("`{name}`"));
+    let seq = times.seq.map(|seq| format!(" of length {seq}")).unwrap_or_default();
+    format!("{name} with {}{seq}", samples(times.micro_batch))
 }
 
 fn bytes(file: &Path) -> Result<Vec<u8>, Failure> {

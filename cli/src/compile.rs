@@ -1,6 +1,6 @@
 //! From a model and a cluster to a plan and the files that go with it.
 
-use crate::cluster::{estimated_only, read_cluster, shortened, with_profile};
+use crate::cluster::{estimated_only, not_measured, read_cluster, shortened, with_profile};
 use crate::failure::{BAD_OPTION, CANNOT_WRITE, Failure, FailureKind};
 use crate::folder::{FILES, KUBERNETES, MODEL_PATH, PLAN_JSON, PLAN_PB, SLURM, SUMMARY, model_path};
 use crate::header::header;
@@ -121,6 +121,7 @@ fn compile_for(
     inputs.extend(options.profile.clone());
     cluster_notes.extend(notes.iter().cloned());
     cluster_notes.extend(estimated_only(&given, plan.plan()));
+    cluster_notes.extend(not_measured(plan.plan(), &given));
     Ok(Compiled { plan, partition, schedule, cluster: given, inputs, notes: cluster_notes })
 }
 

@@ -43,9 +43,11 @@ pub const BAD_COMMAND_LINE: &str = "E1017";
 pub const TOO_MANY_THREADS: &str = "W1018";
 /// A file does not describe pipeline stages.
 pub const BAD_STAGES: &str = "E1019";
+/// A profile has times of blocks, but none of the blocks of a plan.
+pub const NOT_MEASURED: &str = "W1020";
 
 /// Every code of this crate with its meaning in one line, in order.
-pub const COMMAND_CODES: [(&str, &str); 19] = [
+pub const COMMAND_CODES: [(&str, &str); 20] = [
     (CANNOT_READ, "a file cannot be read: check the path and its permissions"),
     (CANNOT_WRITE, "the output folder cannot be written: check the path and its permissions"),
     (BAD_OPTION, "the value of an option cannot be read: the message says what is expected"),
@@ -76,6 +78,10 @@ pub const COMMAND_CODES: [(&str, &str); 19] = [
     (
         BAD_STAGES,
         "a file does not describe pipeline stages as docs/schedules.md says, or no order of work fits its memory",
+    ),
+    (
+        NOT_MEASURED,
+        "a profile has times of blocks for a GPU type, but none of the plan's blocks and micro-batch: those are modelled",
     ),
 ];
 

@@ -1,7 +1,7 @@
 //! Replays a plan on a cluster: when everything happens, and what the length of a step comes from.
 
 use crate::check::read_plan_file;
-use crate::cluster::{read_cluster, with_profile};
+use crate::cluster::{not_measured, read_cluster, with_profile};
 use crate::failure::{Failure, NOT_REPLAYED, OTHER_CLUSTER};
 use crate::folder::plan_file;
 use crate::header::text_digest;
@@ -43,11 +43,14 @@ pub fn replay(path: &Path, cluster: &Path, profile: Option<&Path>) -> Result<Rep
         notes.push(Diagnostic::note(OTHER_CLUSTER, message).with_help(help));
     }
     let (cluster, _) = with_profile(cluster, profile)?;
+    // As the planner sees it: groups of equal nodes are one.
+    let cluster = cluster.merged();
     let (timeline, critical) = simulate_critical(&plan, &cluster).map_err(|why| {
         let message = format!("cannot replay `{}` on the cluster `{}`: {why}", file.display(), cluster.name);
         let help = "give the cluster that the plan was made for, or one with groups of the same names; `trainc verify` \
                     says whether the plan itself is sound";
         Failure::input(Diagnostic::error(NOT_REPLAYED, message).with_help(help))
     })?;
+    notes.extend(not_measured(&plan, &cluster));
     Ok(Replayed { plan, cluster, timeline, critical, notes })
 }

@@ -7,6 +7,7 @@ use trainc::{CompileOptions, Compiled, join_units};
 use trainc_ir::Cluster;
 use trainc_ir::plan::{Access, Action, Holder, Instr, Item, Plan, PlanParameter, Rank, RankPrediction};
 use trainc_passes::plan::partition::{Lost, Partition, RunnerUp};
+use trainc_passes::plan::simulate::unmeasured;
 
 /// Plans that were not chosen, as many as are told of.
 const ALSO_CONSIDERED: usize = 2;
@@ -171,7 +172,7 @@ fn basis(plan: &Plan, cluster: &Cluster) -> String {
     for group in plan.groups.values() {
         let Some(of) = cluster.group(&group.name) else { continue };
         let gpu = &cluster.groups[of].gpu;
-        let basis = gpu.times_basis();
+        let basis = gpu.times_basis(unmeasured(plan, gpu).len() < plan.prediction.blocks.len());
         match types.iter_mut().find(|(known, _)| *known == basis) {
             Some((_, names)) if names.contains(&gpu.name.as_str()) => {}
             Some((_, names)) => names.push(&gpu.name),

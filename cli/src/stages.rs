@@ -38,6 +38,21 @@ struct Stage {
     send_back: u64,
 }
 
+/// Sum of the times of all work, and of the bytes, that can be counted with room to spare.
+const MOST: u128 = 1 << 60;
+
+/// The time of everything that a stage does for a micro-batch, in every form that it may take.
+fn times(stage: &Stage) -> u128 {
+    let halves = [stage.input_grad, stage.weight_grad].into_iter().flatten();
+    let whole = [stage.forward, stage.backward, stage.recompute, stage.send, stage.send_back];
+    whole.into_iter().chain(halves).map(u128::from).sum()
+}
+
+/// A figure of all stages and micro-batches together.
+fn sum(file: &File, of: impl Fn(&Stage) -> u128) -> u128 {
+    file.stage.iter().map(of).sum::<u128>().saturating_mul(u128::from(file.micro_batches))
+}
+
 /// Reads a description. Backwards may be split where all stages have times for both halves.
 ///
 /// # Errors
@@ -62,7 +77,7 @@ pub fn read_stages(path: &Path) -> Result<Unequal, Failure> {
         let (stages, last) = (rank_of.len(), n_ranks - 1);
         return Err(bad(format!("`{name}` has a rank {last}, but {stages} stages: ranks are counted from 0")));
     }
-    let room_bytes = file.room.unwrap_or_else(|| vec![u64::MAX; n_ranks]);
+    let room_bytes = file.room.clone().unwrap_or_else(|| vec![u64::MAX; n_ranks]);
     if room_bytes.len() != n_ranks {
         return Err(bad(format!("`{name}` has room for {} ranks, expected {n_ranks}", room_bytes.len())));
     }
@@ -70,6 +85,18 @@ pub fn read_stages(path: &Path) -> Result<Unequal, Failure> {
     if let Some(half) = file.stage.iter().position(|stage| stage.input_grad.is_some() != stage.weight_grad.is_some()) {
         let message =
             format!("stage {half} of `{name}` has one of `input-grad` and `weight-grad`: expected both or none");
+        return Err(bad(message));
+    }
+    for (what, most) in [("times", sum(&file, times)), ("bytes", sum(&file, |stage| stage.keeps.into()))] {
+        if most > MOST {
+            return Err(bad(format!(
+                "the {what} of all stages and micro-batches of `{name}` are {most}, at most {MOST}"
+            )));
+        }
+    }
+    if let Some(more) = file.stage.iter().position(|stage| stage.keeps_for_weights > stage.keeps) {
+        let message =
+            format!("stage {more} of `{name}` keeps more between the halves of its backward than before them");
         return Err(bad(message));
     }
     let cost = |stage: &Stage| StageCost {

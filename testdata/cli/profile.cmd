@@ -58,9 +58,14 @@ out|
 out| Prediction
 out|   step 1.22 ms, 210 k tokens/s, bubble 2.5 %
 out|   recomputed: nothing
-out|   times of T4: measured, from the profile, for the blocks and micro-batches that it has; the rest modelled, as fitted to layers measured on the type
+out|   times of T4: modelled, as fitted to layers measured on the type
 err| note[N0406]: the loss is the cross-entropy of `logits` against the next token of `input_ids`
 err|   = help: say so with `--loss cross-entropy:logits`, or name another loss
+err|
+err| warning[W1020]: the profile has no times of `block_class_0` on `T4`: they are modelled
+err|   = note: the plan's micro-batches have 4 samples of length 64
+err|   = note: the profile has any block with 2 samples of length 64
+err|   = help: give times of these blocks, as docs/cost.md shows, or bind the batch to a size that was measured
 err|
 $ trainc compile $TESTDATA/models/gpt2.onnx --bind batch=2,seq=64 --cluster $TESTDATA/cli/one-t4.toml --profile $TESTDATA/cli/profile.csv -o plan --quiet
 exit 0
@@ -156,4 +161,45 @@ err|
 $ trainc estimate $TESTDATA/models/gpt2.onnx --bind batch=2,seq=64 --cluster $TESTDATA/cli/one-t4.toml --profile nowhere.toml
 exit 1
 err| error[E1001]: cannot read the profile `nowhere.toml`: No such file or directory (os error 2)
+err|
+# Times of blocks that the model does not have: nothing is measured, and it is said.
+$ trainc estimate $TESTDATA/models/gpt2.onnx --bind batch=2,seq=64 --cluster $TESTDATA/cli/one-t4.toml --profile $TESTDATA/cli/profile-names.toml
+exit 0
+out| gpt2 on one: 1 x T4
+out|   132 k trained parameters; blocks: 4 of 30 operators
+out|   a step: 1 micro-batch x 2 samples = 128 tokens
+out|
+out| Placement
+out|   rank  GPU  group  stage  holds                           arena   device  capacity           headroom
+out|      0  T4   t4         0  embedding, blocks 0-3, head  3.97 MiB  955 MiB  14.3 GiB  13.4 GiB (93.5 %)
+out|
+out| Memory of each rank
+out|   rank  parameters  gradients  optimizer     saved  transient  communication  workspace  context
+out|      0     514 KiB    562 KiB   1.00 MiB  1.78 MiB    139 KiB            0 B   8.12 MiB  943 MiB
+out|
+out| Prediction
+out|   step 1.10 ms, 117 k tokens/s, bubble 2.7 %
+out|   recomputed: nothing
+out|   times of T4: modelled, as fitted to layers measured on the type
+err| note[N0406]: the loss is the cross-entropy of `logits` against the next token of `input_ids`
+err|   = help: say so with `--loss cross-entropy:logits`, or name another loss
+err|
+err| warning[W1020]: the profile has no times of `block_class_0` on `T4`: they are modelled
+err|   = note: the plan's micro-batches have 2 samples of length 64
+err|   = note: the profile has `block_0` with 2 samples of length 64
+err|   = help: give times of these blocks, as docs/cost.md shows, or bind the batch to a size that was measured
+err|
+$ trainc simulate plan --cluster $TESTDATA/cli/one-t4.toml --profile $TESTDATA/cli/profile-names.toml --message-format json
+exit 0
+out| {"bubble_share":0.027375296805707154,"cluster":"one","critical_path":{"compute_s":0.001068215006,"load_s":0.000030065762,"recompute_s":0.0,"transfer_s":0.0},"model":"gpt2","ranks":[{"busy_s":0.001068215006,"exposed_recompute_s":0.0,"exposed_transfer_s":0.000030065762,"idle_s":0.000030065762,"rank":0,"recompute_s":0.0}],"slowest_rank":0,"step_time_s":0.001098280768}
+err| {"code":"W1020","severity":"warning","message":"the profile has no times of `block_class_0` on `T4`: they are modelled","labels":[],"notes":["the plan's micro-batches have 2 samples of length 64","the profile has `block_0` with 2 samples of length 64"],"help":"give times of these blocks, as docs/cost.md shows, or bind the batch to a size that was measured"}
+# Two times of one block.
+$ trainc estimate $TESTDATA/models/gpt2.onnx --bind batch=2,seq=64 --cluster $TESTDATA/cli/one-t4.toml --profile $TESTDATA/cli/profile-twice.csv
+exit 1
+err| error[E0340]: `T4` has two times of a block for micro-batches of 2
+err|  --> $TESTDATA/cli/profile-twice.csv:1:1
+err|   |
+err| 1 | gpu,micro_batch,forward_ms,backward_ms
+err|   | ^ in this file
+err|   = help: keep one of them
 err|

@@ -180,3 +180,14 @@ exit 1
 err| error[E1015]: cannot replay `out/plan.json` on the cluster `one`: the cluster has no group `a100`
 err|   = help: give the cluster that the plan was made for, or one with groups of the same names; `trainc verify` says whether the plan itself is sound
 err|
+# Equal groups are planned with as one; on a cluster where a link tells them apart the group has too few nodes.
+$ trainc compile $TESTDATA/models/vit.onnx --cluster $TESTDATA/cli/alike.toml --bind *=2 --micro-batches 2 --pp 2 -o two --quiet
+exit 0
+$ trainc simulate two --cluster $TESTDATA/cli/alike.toml --message-format json
+exit 0
+out| {"bubble_share":0.3420389454934291,"cluster":"alike","critical_path":{"compute_s":0.000885686941,"load_s":0.000031560747,"recompute_s":0.0,"transfer_s":0.0000169632},"model":"vit","ranks":[{"busy_s":0.000624786741,"exposed_recompute_s":0.0,"exposed_transfer_s":0.000057005547,"idle_s":0.000309424147,"rank":0,"recompute_s":0.0},{"busy_s":0.000604562021,"exposed_recompute_s":0.0,"exposed_transfer_s":0.000056965994,"idle_s":0.000329648867,"rank":1,"recompute_s":0.0}],"slowest_rank":0,"step_time_s":0.000934210888}
+$ trainc simulate two --cluster $TESTDATA/cli/alike-slow.toml
+exit 1
+err| error[E1015]: cannot replay `two/plan.json` on the cluster `alike`: group `a` has 1 x 1 GPUs, the plan takes 2 x 1 GPUs
+err|   = help: give the cluster that the plan was made for, or one with groups of the same names; `trainc verify` says whether the plan itself is sound
+err|

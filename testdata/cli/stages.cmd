@@ -46,3 +46,16 @@ err|
 err| Usage: trainc simulate --stages <FILE> [DIR]
 err|
 err| For more information, try '--help'.
+# Times whose sum is beyond what is counted.
+$ trainc simulate --stages $TESTDATA/cli/stages-long.toml
+exit 1
+err| error[E1019]: the times of all stages and micro-batches of `$TESTDATA/cli/stages-long.toml` are 36000000000000000000, at most 1152921504606846976
+err|
+# An option that means nothing here.
+$ trainc simulate --stages $TESTDATA/cli/stages.toml --schedule gpipe
+exit 2
+err| error: the argument '--stages <FILE>' cannot be used with '--schedule <KIND>'
+err|
+err| Usage: trainc simulate --stages <FILE> [DIR]
+err|
+err| For more information, try '--help'.

@@ -7,6 +7,7 @@ use super::suggest::folded;
 use super::topology::Cluster;
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::ty::DType;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A table of times that cannot be read.
@@ -75,6 +76,43 @@ impl GpuProfile {
         self.blocks.iter().filter(fits).min_by_key(|times| (times.name.is_none(), times.seq.is_none()))
     }
 
+    /// Whether anything but times of blocks is known.
+    pub(super) fn has_rates(&self) -> bool {
+        let rates =
+            [&self.product_32, &self.product_16, &self.attention_32, &self.attention_16, &self.vector, &self.memory];
+        self.launch_ps.is_some() || rates.into_iter().any(Option::is_some)
+    }
+
+    /// What is said of one block in two ways.
+    pub(super) fn contradiction(&self) -> Option<String> {
+        let mut known = BTreeMap::new();
+        self.blocks.iter().find_map(|times| {
+            let pair = (times.forward_ps, times.backward_ps);
+            let before = known.insert((times.name.as_deref(), times.seq, times.micro_batch), pair)?;
+            let block = times.name.as_ref().map_or_else(|| "a block".to_owned(), |name| format!("`{name}`"));
+            let length = times.seq.map(|seq| format!(" of length {seq}")).unwrap_or_default();
+            let message =
+                format!("`{}` has two times of {block} for micro-batches of {}{length}", self.gpu, times.micro_batch);
+            (before != pair).then_some(message)
+        })
+    }
+
+    /// This profile with what another one says beside it.
+    fn with(&self, more: &Self) -> Self {
+        let rate = |own: &Option<Rate>, more: &Option<Rate>| own.clone().or_else(|| more.clone());
+        Self {
+            gpu: self.gpu.clone(),
+            launch_ps: self.launch_ps.or(more.launch_ps),
+            product_32: rate(&self.product_32, &more.product_32),
+            product_16: rate(&self.product_16, &more.product_16),
+            attention_32: rate(&self.attention_32, &more.attention_32),
+            attention_16: rate(&self.attention_16, &more.attention_16),
+            vector: rate(&self.vector, &more.vector),
+            memory: rate(&self.memory, &more.memory),
+            blocks: self.blocks.iter().chain(&more.blocks).cloned().collect(),
+        }
+    }
+
     /// These rates with those that were measured in their place.
     pub(super) fn over(&self, mut rates: Rates) -> Rates {
         let of = |wide: &Option<Rate>, half: &Option<Rate>, dtype: DType| match dtype {
@@ -89,9 +127,7 @@ impl GpuProfile {
         }
         rates.vector = self.vector.clone().unwrap_or(rates.vector);
         rates.memory = self.memory.clone().unwrap_or(rates.memory);
-        let any =
-            [&self.product_32, &self.product_16, &self.attention_32, &self.attention_16, &self.vector, &self.memory];
-        if any.into_iter().any(Option::is_some) {
+        if self.has_rates() {
             rates.basis = RateBasis::Profile;
         }
         rates
@@ -112,9 +148,12 @@ impl Cluster {
         let mut cluster = self.clone();
         let mut used = false;
         for (_, group) in cluster.groups.iter_mut() {
-            if let Some(of) = profile.gpus.iter().find(|of| of.is_of(&group.gpu)) {
+            // A type may be named in several ways: by its name here, by an alias there.
+            let mut all = profile.gpus.iter().filter(|of| of.is_of(&group.gpu)).cloned();
+            if let Some(first) = all.next() {
+                let of = all.fold(first, |one, more| Arc::new(one.with(&more)));
                 let gpu = GpuType {
-                    profile: Some(Arc::clone(of)),
+                    profile: Some(Arc::clone(&of)),
                     launch_ps: of.launch_ps.unwrap_or(group.gpu.launch_ps),
                     ..(*group.gpu).clone()
                 };

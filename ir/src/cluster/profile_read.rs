@@ -6,6 +6,7 @@ use super::gpu_read::{LATENCY_US, PS_PER_US};
 use super::profile::{BAD_TABLE, BlockTimes, GpuProfile, Profile};
 use super::profile_json;
 use super::rate::Rate;
+use super::suggest::folded;
 use crate::diag::{Diagnostic, Diagnostics, Place};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -46,11 +47,18 @@ impl Profile {
             }
             profile
         };
-        Ok(profile)
+        match profile.gpus.iter().find_map(|of| of.contradiction()) {
+            None => Ok(profile),
+            Some(message) => {
+                let place = Place::Source { file: file.to_owned(), start: 0, end: text.len().min(1) };
+                let diagnostic = Diagnostic::error(BAD_TABLE, message).at(place, "in this file");
+                Err(vec![diagnostic.with_help("keep one of them")])
+            }
+        }
     }
 
     pub(super) fn of(&mut self, gpu: &str) -> &mut GpuProfile {
-        let position = self.gpus.iter().position(|of| of.gpu == gpu).unwrap_or_else(|| {
+        let position = self.gpus.iter().position(|of| folded(&of.gpu) == folded(gpu)).unwrap_or_else(|| {
             self.gpus.push(Arc::new(GpuProfile { gpu: gpu.to_owned(), ..GpuProfile::default() }));
             self.gpus.len() - 1
         });
@@ -76,6 +84,10 @@ fn rates(mut table: Section<'_, '_>, profile: &mut Profile) {
         rate
     };
     let of = profile.of(name.value);
+    if of.has_rates() {
+        let message = format!("GPU type `{}` is described twice", name.value);
+        table.document().fault(codes::DUPLICATE_NAME, message, name.span, "the second one");
+    }
     of.launch_ps = table.scaled("launch_us", LATENCY_US, PS_PER_US).map(|at| at.value);
     of.product_32 = rate("product_32");
     of.product_16 = rate("product_16");
@@ -181,6 +193,7 @@ fn numbered(text: &str) -> Vec<(usize, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Cluster;
 
     fn codes(text: &str) -> Vec<String> {
         Profile::read("p", text).unwrap_err().iter().map(|d| format!("{}: {}", d.code, d.message)).collect()
@@ -215,6 +228,30 @@ mod tests {
             backward_ps: 500_000_000,
         };
         assert_eq!(profile.gpus[1].blocks, [times]);
+    }
+
+    #[test]
+    fn a_type_may_be_spelled_in_several_ways() {
+        let text = "[[gpu]]\nname = \"T4\"\nlaunch_us = 2\n[[gpu]]\nname = \"Tesla-T4\"\nmemory = [[1, 1]]\n\
+            [[block]]\ngpu = \"t4\"\nmicro_batch = 1\nforward_ms = 1\nbackward_ms = 2\n";
+        let profile = Profile::read("p", text).unwrap();
+        let cluster = "[[group]]\nname = \"a\"\ngpu = \"T4\"\ngpus_per_node = 1\n";
+        let cluster = Cluster::from_toml("c", cluster).unwrap().profiled("p", &profile).unwrap();
+        let gpu = &cluster.groups[cluster.group("a").unwrap()].gpu;
+        let of = gpu.profile.as_ref().unwrap();
+        assert_eq!((gpu.launch_ps, of.memory.is_some(), of.blocks.len()), (2_000_000, true, 1));
+    }
+
+    #[test]
+    fn nothing_is_said_twice_in_two_ways() {
+        let block = "[[block]]\ngpu = \"T4\"\nmicro_batch = 1\nbackward_ms = 2\nforward_ms = ";
+        assert!(Profile::read("p", &format!("{block}1\n{block}1\n")).is_ok(), "the same again is no contradiction");
+        assert_eq!(
+            codes(&format!("{block}1\n{block}2\n")),
+            ["E0340: `T4` has two times of a block for micro-batches of 1"]
+        );
+        let gpu = "[[gpu]]\nname = \"T4\"\nlaunch_us = 1\n";
+        assert_eq!(codes(&format!("{gpu}{gpu}")), ["E0306: GPU type `T4` is described twice"]);
     }
 
     #[test]

@@ -62,11 +62,11 @@ impl GpuType {
         }
     }
 
-    /// What its times rest on, in words for people.
-    pub fn times_basis(&self) -> String {
+    /// What its times rest on, in words for people. `blocks` says whether its profile has times of a block that is run.
+    pub fn times_basis(&self, blocks: bool) -> String {
         let basis = self.rates().basis;
         match &self.profile {
-            Some(profile) if !profile.blocks.is_empty() => {
+            Some(profile) if blocks && !profile.blocks.is_empty() => {
                 format!("measured, from the profile, for the blocks and micro-batches that it has; the rest {basis}")
             }
             Some(_) | None => basis.to_string(),

@@ -28,6 +28,11 @@ impl<'a> Durations<'a> {
             let malformed = || SimulateError::Malformed(format!("there is no placement group {}", rank.group));
             let group = plan.groups.get(rank.group).ok_or_else(malformed)?;
             let of = cluster.group(&group.name).ok_or_else(|| SimulateError::UnknownGroup(group.name.clone()))?;
+            let has = (cluster.groups[of].nodes, cluster.groups[of].gpus_per_node);
+            let needs = (group.locality.nodes, group.locality.gpus_per_node);
+            if needs.0 > has.0 || needs.1 > has.1 {
+                return Err(SimulateError::TooFewNodes(group.name.clone(), has, needs));
+            }
             Ok((of, rank.index / group.locality.gpus_per_node.max(1)))
         };
         let places = plan.ranks.values().map(place).collect::<Result<Vec<_>, _>>()?;

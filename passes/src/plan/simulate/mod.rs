@@ -19,6 +19,7 @@ mod recompute;
 mod tests;
 
 use durations::Durations;
+pub use profiled::unmeasured;
 use trainc_ir::id::Table;
 use trainc_ir::plan::{BufferId, CommunicatorId, InputId, Plan, RankId, SegmentId, StreamId};
 use trainc_ir::{Cluster, TransferKind};
@@ -154,6 +155,8 @@ pub enum SimulateError {
     Malformed(String),
     /// A rank is in a group that the cluster does not have.
     UnknownGroup(String),
+    /// A group has not the nodes that the plan takes of it: nodes and GPUs of each, as there are and as they are needed.
+    TooFewNodes(String, (u32, u32), (u32, u32)),
     /// Two ranks that transfer to each other are not connected.
     NotConnected(RankId, RankId),
     /// A rank's GPU cannot run a kernel.
@@ -171,6 +174,10 @@ impl std::fmt::Display for SimulateError {
         match self {
             Self::Malformed(what) => write!(f, "the plan is malformed: {what}"),
             Self::UnknownGroup(name) => write!(f, "the cluster has no group `{name}`"),
+            Self::TooFewNodes(name, has, needs) => {
+                let of = |(nodes, gpus): (u32, u32)| format!("{nodes} x {gpus} GPUs");
+                write!(f, "group `{name}` has {}, the plan takes {}", of(*has), of(*needs))
+            }
             Self::NotConnected(from, to) => write!(f, "ranks {from} and {to} transfer but are not connected"),
             Self::CannotRun(rank, why) => write!(f, "rank {rank} cannot run its program: {why}"),
             Self::Mismatch(communicator) => {

@@ -3,8 +3,8 @@
 use crate::plan::cost::HardwareSpec;
 use crate::plan::profile::BlockShape;
 use std::collections::BTreeMap;
-use trainc_ir::Phase;
 use trainc_ir::plan::Plan;
+use trainc_ir::{GpuType, Phase};
 
 /// Times of the calls of each segment; `Err` where the GPU cannot run it.
 type Times = Vec<Result<u64, String>>;
@@ -12,11 +12,10 @@ type Times = Vec<Result<u64, String>>;
 /// Replaces the times of the segments of blocks that a profile has times for. Where the backward is divided, its parts
 /// share the measured time as they share the modelled one.
 pub(super) fn replace(plan: &Plan, spec: &HardwareSpec, times: &mut Times) {
-    if spec.profile.is_none() || plan.micro_batches == 0 {
+    if spec.profile.is_none() {
         return;
     }
-    let micro_batch = plan.prediction.samples / plan.micro_batches;
-    let Some(seq) = plan.prediction.tokens.checked_div(plan.prediction.samples) else { return };
+    let Some((micro_batch, seq)) = shape(plan) else { return };
     let modelled: BTreeMap<&str, u64> = plan
         .segments
         .values()
@@ -46,6 +45,21 @@ pub(super) fn replace(plan: &Plan, spec: &HardwareSpec, times: &mut Times) {
         };
     }
     *times = replaced;
+}
+
+/// The classes of blocks of a plan that a GPU type has no measured times for, although its profile has times of blocks.
+pub fn unmeasured(plan: &Plan, gpu: &GpuType) -> Vec<BlockShape> {
+    let Some(profile) = gpu.profile.as_ref().filter(|profile| !profile.blocks.is_empty()) else { return Vec::new() };
+    let Some((micro_batch, seq)) = shape(plan) else { return Vec::new() };
+    let names = plan.prediction.blocks.iter().map(|class| class.name.replace(' ', "_"));
+    let shapes = names.map(|name| BlockShape { name, micro_batch, seq });
+    shapes.filter(|shape| profile.block(&shape.name, micro_batch, seq).is_none()).collect()
+}
+
+/// Samples of a micro-batch and tokens of a sample.
+fn shape(plan: &Plan) -> Option<(u64, u64)> {
+    let samples = plan.prediction.samples;
+    Some((samples.checked_div(plan.micro_batches)?, plan.prediction.tokens.checked_div(samples)?))
 }
 
 /// `time * own / (own + other)`.
