@@ -61,7 +61,16 @@ pub(crate) fn failure(
             diagnostic = diagnostic.with_note(format!("this would fit too: {other}"));
         }
     }
-    Failure::new(FailureKind::Infeasible, diagnostic)
+    let kind = match why.reason {
+        // Whatever the cluster, the options name no schedule.
+        Reason::NoSchedule(_) => FailureKind::Usage,
+        Reason::NoUsableGpu(_)
+        | Reason::TooFewUnits { .. }
+        | Reason::TooFewGpus { .. }
+        | Reason::NotConnected { .. }
+        | Reason::Memory { .. } => FailureKind::Infeasible,
+    };
+    Failure::new(kind, diagnostic)
 }
 
 fn unit_names(training: &TrainingGraph) -> Vec<String> {

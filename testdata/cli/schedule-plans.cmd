@@ -28,7 +28,7 @@ exit 0
 out| 0F0,0F1,2F0,2F1,4F0,4F1,0F2,4B0,0F3,4B1,2F2,2B0,2F3,2B1,4F2,0B0,4F3,0B1,4B2,4B3,2B2,2B3,0B2,0B3
 out| 1F0,1F1,3F0,3F1,5F0,5B0,5F1,5B1,1F2,3B0,1F3,3B1,3F2,1B0,3F3,1B1,5F2,5B2,5F3,5B3,3B2,3B3,1B2,1B3
 $ trainc compile $TESTDATA/models/gpt2.onnx --cluster $TESTDATA/clusters/mixed.toml --bind batch=2,seq=64 --micro-batches 4 --pp 2 --loss cross-entropy:logits --schedule 1f1b --loops 2 -o out
-exit 3
+exit 2
 err| error[E0609]: expected 1 stage per rank for 1f1b, found 2
 err|   = help: choose another --schedule, or other numbers with --pp, --loops and --micro-batches
 err|
