@@ -14,3 +14,4 @@ mod verifying;
 pub use pass::{Changed, Driver, Pass, PassEvent, StopAfter};
 pub use pipeline::{Lowering, TrainingOptions, lower_to_training, passes};
 pub use registry::{PASSES, pass};
+pub use verifying::BROKEN_PASS;

@@ -48,6 +48,9 @@ struct Recompute {
 }
 
 /// The summary of a plan.
+///
+/// # Panics
+/// A rank of the plan names a group that it does not have; a verified plan has none such.
 pub fn summary_to_json(plan: &Plan) -> String {
     let prediction = &plan.prediction;
     let ranks = plan.ranks.values().zip(&prediction.ranks).enumerate();

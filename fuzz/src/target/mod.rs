@@ -1,9 +1,11 @@
 //! The targets.
 
 mod cluster;
+mod import;
 mod onnx;
 mod passes;
 mod plan;
+mod profile;
 mod text;
 
 /// What the inputs of a target are, for the mutator.
@@ -37,4 +39,5 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 5] = [onnx::TARGET, text::TARGET, passes::TARGET, plan::TARGET, cluster::TARGET];
+pub const TARGETS: [Target; 7] =
+    [onnx::TARGET, text::TARGET, passes::TARGET, plan::TARGET, cluster::TARGET, import::TARGET, profile::TARGET];

@@ -30,7 +30,8 @@ pub(crate) fn settle(draft: RankDraft, pool: &Pool, micro_batches: u64, n_ranks:
         let layout = lay_out(&draft, PACKING_STEPS);
         return (draft, layout);
     }
-    let is_within = |layout: &Layout, bound: u64, part: u64| layout.arena_bytes <= bound + (bound / part).max(SMALL_LOSS);
+    let is_within =
+        |layout: &Layout, bound: u64, part: u64| layout.arena_bytes <= bound + (bound / part).max(SMALL_LOSS);
     let turns = turns(&draft, micro_batches);
     let first = lay_out(&draft, PACKING_STEPS / 4);
     let mut bound = first.lower_bound;
