@@ -1,6 +1,7 @@
 //! The vocabulary of the lowering rules: each step is worked out where its operands are known, and emitted otherwise.
 
 use super::call::{Fail, Operand};
+use super::code;
 use super::constant::{Const, broadcast};
 use super::eval;
 use super::lower::Lower;
@@ -186,6 +187,10 @@ impl Lower<'_> {
     /// A range of one axis.
     pub(super) fn narrow(&mut self, x: &Operand, axis: usize, start: u64, end: u64) -> Result<Operand, Fail> {
         let shape = self.shape(x);
+        if shape.get(axis).is_none_or(|&dim| start > end || end > dim) {
+            let range = format!("places {start} to {end} of axis {axis} are taken of a tensor of shape {shape:?}");
+            return Err(Fail::new(code::BAD_SHAPE, range));
+        }
         let mut starts = vec![0; shape.len()];
         let mut ends: Vec<i64> = shape.iter().map(|&dim| dim as i64).collect();
         (starts[axis], ends[axis]) = (start as i64, end as i64);

@@ -144,6 +144,10 @@ fn one_hot(lower: &mut Lower<'_>, call: &Call<'_>) -> Results {
         return Err(Fail::new(code::BAD_SHAPE, format!("its depth is {depth}")));
     }
     let values = call.input(2)?.clone();
+    let two = lower.shape(&values);
+    if two != [2] {
+        return Err(Fail::new(code::BAD_SHAPE, format!("its values have the shape {two:?}; expected [2], off and on")));
+    }
     let shape = lower.shape(indices);
     let at = crate::onnx::call::axis(call.int("axis", -1)?, shape.len() + 1)?;
     let indices = lower.cast(indices, DType::I64)?;
