@@ -11,7 +11,7 @@ from onnx.backend.test.case.node import collect_testcases
 from common import ROOT
 
 FAMILIES = (
-    r"test_(basic_)?(conv(?!integer)|maxpool|averagepool|batchnorm|globalaveragepool|globalmaxpool|"
+    r"test_(basic_)?(conv(?!integer)|maxpool|averagepool|batchnorm|globalaveragepool|globalmaxpool|depthtospace|spacetodepth|"
     r"resize_upsample_(scales|sizes)_nearest(_ceil_half_pixel|_floor_align_corners|_round_prefer_ceil_asymmetric)?$)"
 )
 # Numbers of a case, inputs and outputs together.

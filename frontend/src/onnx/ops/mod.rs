@@ -8,6 +8,7 @@ mod contrib;
 mod control;
 mod convolution;
 mod creation;
+mod depth;
 mod einsum;
 mod elementwise;
 mod indexing;
@@ -36,6 +37,7 @@ pub(super) fn rule(domain: &str, op: &str) -> Option<Rule> {
             convolution::rule,
             pooling::rule,
             resize::rule,
+            depth::rule,
             batch_norm::rule,
             einsum::rule,
             scatter::rule,
