@@ -93,7 +93,8 @@ fn errors(all: &[Measurement], rates: fn(&trainc_ir::GpuType) -> Rates, take: fn
                 continue;
             }
             let time = specs[m.gpu].total(&m.work[phase]).expect("the type has the element type");
-            errors[m.gpu][phase].push((time.abs_diff(m.measured[phase]) * 1000 + m.measured[phase] / 2) / m.measured[phase]);
+            errors[m.gpu][phase]
+                .push((time.abs_diff(m.measured[phase]) * 1000 + m.measured[phase] / 2) / m.measured[phase]);
         }
     }
     errors
