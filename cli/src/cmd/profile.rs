@@ -5,7 +5,7 @@ use crate::output::Output;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
-use trainc::{CANNOT_WRITE, Failure, INTERNAL_ERROR};
+use trainc::{BAD_OPTION, CANNOT_WRITE, Failure, INTERNAL_ERROR};
 use trainc_backend::{Context, Tensor, interpret};
 use trainc_ir::op::{Attention, Contraction, Elementwise, Real};
 use trainc_ir::{DType, Diagnostic, Graph, GraphBuilder, InputRole, Op, OutputRole, Type};
@@ -42,6 +42,11 @@ pub(crate) fn run(args: &ProfileArgs, output: Output) -> Result<(), Failure> {
 }
 
 fn profile(gpu: &str, limit: Duration) -> Result<String, Failure> {
+    if gpu.trim().is_empty() || gpu.chars().any(char::is_control) {
+        let message = "the name of a GPU type is empty or holds a control character";
+        let help = "name the type as the cluster description does, as in `--gpu host`";
+        return Err(Failure::usage(Diagnostic::error(BAD_OPTION, message).with_help(help)));
+    }
     let name = toml_text(gpu);
     let start = picoseconds(measure(&elementwise(&Elementwise::Add.into(), 2, 1))?);
     let mut text = format!(
@@ -149,6 +154,14 @@ fn toml_text(text: &str) -> String {
 mod tests {
     use super::*;
     use trainc_ir::Profile;
+
+    #[test]
+    fn names_that_no_profile_can_have_are_refused() {
+        for name in ["", " ", "a\nb"] {
+            let failure = profile(name, Duration::ZERO).unwrap_err();
+            assert_eq!(failure.diagnostics[0].code, BAD_OPTION, "{name:?}");
+        }
+    }
 
     /// Whatever the clock says, the text is one that `--profile` takes.
     #[test]
