@@ -5,7 +5,7 @@ use crate::corpus::seeds;
 use trainc_ir::{ClusterFile, ImportOptions, Imported};
 
 pub(super) const TARGET: Target =
-    Target { name: "import", kind: Kind::Text, run, seeds: all_seeds, tokens: TOKENS, n_bounded: 4_000 };
+    Target { name: "import", kind: Kind::Text, run, seeds: all_seeds, tokens: TOKENS, n_bounded: 2_000 };
 
 fn run(input: &[u8]) {
     let file = ClusterFile { name: "nodes", bytes: input };

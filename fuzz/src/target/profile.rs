@@ -5,7 +5,7 @@ use crate::corpus::seeds;
 use trainc_ir::{Cluster, Profile};
 
 pub(super) const TARGET: Target =
-    Target { name: "profile", kind: Kind::Text, run, seeds: all_seeds, tokens: TOKENS, n_bounded: 4_000 };
+    Target { name: "profile", kind: Kind::Text, run, seeds: all_seeds, tokens: TOKENS, n_bounded: 2_000 };
 
 /// A cluster that profiles are about.
 const CLUSTER: &str =
