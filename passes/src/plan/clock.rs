@@ -12,18 +12,13 @@ pub(crate) struct Clocks {
     pub(crate) compute: usize,
     /// How many lanes there are.
     pub(crate) n_lanes: usize,
-    /// Per execution: one past the last execution of each lane that is done when it is done.
-    after: Vec<Vec<usize>>,
+    /// Per execution, a row of `n_lanes`: one past the last execution of each lane that is done when it is done.
+    after: Vec<usize>,
     /// Per execution: its lane.
     lane_of: Vec<usize>,
+    /// Per lane: the same for its last execution.
     current: Vec<Vec<usize>>,
-}
-
-/// What an execution waits for, and what is done when it starts.
-pub(crate) struct Start {
-    /// The dependencies that no other one implies.
-    pub(crate) waits: Vec<usize>,
-    /// One past the last execution of each lane that is known to be done.
+    /// One past the last execution of each lane that is known to be done when the last noted one starts.
     pub(crate) done: Vec<usize>,
 }
 
@@ -35,7 +30,7 @@ impl Clocks {
         let n_lanes = names.len();
         let compute = index.get(&Lane::Compute).copied().unwrap_or(n_lanes);
         let current = vec![vec![0; n_lanes]; n_lanes];
-        Self { lanes, compute, n_lanes, after: Vec::new(), lane_of: Vec::new(), current }
+        Self { lanes, compute, n_lanes, after: Vec::new(), lane_of: Vec::new(), current, done: vec![0; n_lanes] }
     }
 
     /// The lane of an instruction.
@@ -43,24 +38,25 @@ impl Clocks {
         self.lanes[draft]
     }
 
-    /// Takes note of the next execution, number `n` in program order, with what it depends on.
-    pub(crate) fn step(&mut self, n: usize, lane: usize, deps: &BTreeSet<usize>) -> Start {
-        let mut done = self.current[lane].clone();
+    /// Takes note of the next execution, number `n` in program order, with what it depends on, ascending; gives the
+    /// dependencies that no other one implies.
+    pub(crate) fn step(&mut self, n: usize, lane: usize, deps: &[usize]) -> Vec<usize> {
+        self.done.copy_from_slice(&self.current[lane]);
         let mut waits = Vec::new();
         for &dep in deps.iter().rev() {
-            if self.lane_of[dep] != lane && done[self.lane_of[dep]] <= dep {
+            if self.lane_of[dep] != lane && self.done[self.lane_of[dep]] <= dep {
                 waits.push(dep);
-                for (mine, theirs) in done.iter_mut().zip(&self.after[dep]) {
+                let after = &self.after[dep * self.n_lanes..][..self.n_lanes];
+                for (mine, theirs) in self.done.iter_mut().zip(after) {
                     *mine = (*mine).max(*theirs);
                 }
             }
         }
         waits.reverse();
-        let mut after = done.clone();
-        after[lane] = n + 1;
         self.lane_of.push(lane);
-        self.after.push(after.clone());
-        self.current[lane] = after;
-        Start { waits, done }
+        self.current[lane].copy_from_slice(&self.done);
+        self.current[lane][lane] = n + 1;
+        self.after.extend_from_slice(&self.current[lane]);
+        waits
     }
 }

@@ -3,7 +3,7 @@
 use super::clock::Clocks;
 use super::fold::Run;
 use super::segments::Key;
-use super::stage::{Draft, RankDraft};
+use super::stage::{BufferDraft, Draft, RankDraft};
 use crate::schedule::WorkKind;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -37,6 +37,12 @@ pub(crate) struct Ordered<'d> {
     /// Whether an instruction belongs to a micro-batch.
     pub(crate) per_micro_batch: Vec<bool>,
     pub(crate) parts: Vec<Part>,
+    /// The buffers of the rank by number.
+    pub(crate) buffers: Vec<(&'d Key, &'d BufferDraft)>,
+    /// The slots of each buffer, among those of all.
+    slots: Vec<Range<usize>>,
+    /// The buffers that an instruction accesses, in order.
+    args: Vec<Vec<(usize, Access)>>,
 }
 
 /// One execution of an instruction.
@@ -77,15 +83,47 @@ pub(crate) fn order(draft: &RankDraft) -> Ordered<'_> {
     parts.push(once(end..drafts.len()));
     parts.retain(|part| !part.body.is_empty());
     let per_micro_batch = (0..drafts.len()).map(|i| (first..end).contains(&i)).collect();
-    let mut ordered = Ordered { drafts, per_micro_batch, parts };
+    let buffers: Vec<(&Key, &BufferDraft)> = draft.buffers.iter().collect();
+    let number: BTreeMap<&Key, usize> = buffers.iter().enumerate().map(|(i, &(key, _))| (key, i)).collect();
+    let args = drafts.iter().map(|d| d.args.iter().map(|(key, access)| (number[key], *access)).collect()).collect();
+    let mut n_slots = 0;
+    let slots = buffers.iter().map(|(_, buffer)| {
+        let first = n_slots;
+        n_slots += buffer.slots.max(1) as usize;
+        first..n_slots
+    });
+    let slots = slots.collect();
+    let mut ordered = Ordered { drafts, per_micro_batch, parts, buffers, slots, args };
     ordered.add_waits(draft);
     ordered
 }
 
 /// A slot of a buffer.
-pub(crate) type Place<'k> = (&'k Key, u64);
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) buffer: usize,
+    /// Its number among the slots of all buffers, which are in the order of their keys.
+    pub(crate) slot: usize,
+}
 
-impl Ordered<'_> {
+impl<'d> Ordered<'d> {
+    /// How many slots all buffers have.
+    pub(crate) fn n_slots(&self) -> usize {
+        self.slots.last().map_or(0, |last| last.end)
+    }
+
+    /// The slot that a buffer has for a micro-batch.
+    fn place(&self, buffer: usize, micro_batch: u64) -> Place {
+        let Range { start, end } = self.slots[buffer];
+        Place { buffer, slot: start + (micro_batch % (end - start) as u64) as usize }
+    }
+
+    /// The buffer of every slot, with the slot's number in the buffer.
+    pub(crate) fn owners(&self) -> impl Iterator<Item = (&'d Key, &'d BufferDraft, u64)> {
+        let all = self.buffers.iter().zip(&self.slots);
+        all.flat_map(|(&(key, buffer), slots)| (0..slots.len() as u64).map(move |slot| (key, buffer, slot)))
+    }
+
     /// Every execution in program order.
     pub(crate) fn instances(&self) -> Vec<Instance> {
         let mut all = Vec::new();
@@ -101,18 +139,9 @@ impl Ordered<'_> {
     }
 
     /// The slots that an execution accesses.
-    pub(crate) fn accesses<'k>(
-        &'k self,
-        rank: &RankDraft,
-        instance: Instance,
-    ) -> impl Iterator<Item = (Place<'k>, Access)> {
-        let of = |key: &Key| rank.buffers[key].slots.max(1);
-        let places: Vec<_> = self.drafts[instance.draft]
-            .args
-            .iter()
-            .map(|(key, access)| ((key, instance.micro_batch % of(key)), *access))
-            .collect();
-        places.into_iter()
+    pub(crate) fn accesses(&self, instance: Instance) -> impl Iterator<Item = (Place, Access)> {
+        let args = &self.args[instance.draft];
+        args.iter().map(move |&(buffer, access)| (self.place(buffer, instance.micro_batch), access))
     }
 
     fn add_waits(&mut self, rank: &RankDraft) {
@@ -147,7 +176,7 @@ impl Ordered<'_> {
             for (trip, n) in trips {
                 fits &= wanted.iter().all(|&(draft, index)| {
                     let micro_batch = index.value(trip);
-                    micro_batch < 0 || found.numbers.get(&(draft, micro_batch as u64)).is_some_and(|&dep| dep < n)
+                    micro_batch < 0 || found.numbers.get(draft, micro_batch as u64).is_some_and(|dep| dep < n)
                 });
             }
             placed.waits = wanted.into_iter().collect();
@@ -175,15 +204,17 @@ impl Ordered<'_> {
     /// For each execution those of other streams that it must wait for, none that another wait implies.
     fn needed(&self, rank: &RankDraft, instances: &[Instance]) -> Vec<Vec<usize>> {
         let mut clocks = Clocks::new(self);
-        let mut slots: BTreeMap<Place<'_>, SlotState> = BTreeMap::new();
+        let mut slots: Vec<SlotState> = Vec::new();
+        slots.resize_with(self.n_slots(), SlotState::default);
         let mut last_of_lane: BTreeMap<usize, usize> = BTreeMap::new();
         let mut all = Vec::with_capacity(instances.len());
+        let mut deps: Vec<usize> = Vec::new();
         let epilogue = self.drafts.len() - rank.epilogue.len();
         let mut joined = false;
         for (n, &instance) in instances.iter().enumerate() {
-            let mut deps = BTreeSet::new();
-            for (place, access) in self.accesses(rank, instance) {
-                let state = slots.entry(place).or_default();
+            deps.clear();
+            for (place, access) in self.accesses(instance) {
+                let state = &mut slots[place.slot];
                 deps.extend(state.writer);
                 if access == Access::Read {
                     state.readers.push(n);
@@ -192,32 +223,34 @@ impl Ordered<'_> {
                     state.writer = Some(n);
                 }
             }
-            deps.extend(self.early(rank, instance, &slots));
-            deps.remove(&n);
+            self.early(instance, &slots, &mut deps);
+            deps.retain(|&dep| dep != n);
             let lane = clocks.lane(instance.draft);
             // The first update joins all streams: what they hold may be overwritten from there on.
             if instance.draft >= epilogue && lane == clocks.compute && !joined {
                 joined = true;
                 deps.extend(last_of_lane.values());
             }
-            all.push(clocks.step(n, lane, &deps).waits);
+            deps.sort_unstable();
+            deps.dedup();
+            all.push(clocks.step(n, lane, &deps));
             last_of_lane.insert(lane, n);
         }
         all
     }
 
     /// A value is not written earlier than asked for, although it has a slot of its own.
-    fn early(&self, rank: &RankDraft, instance: Instance, slots: &BTreeMap<Place<'_>, SlotState>) -> Vec<usize> {
-        let mut deps = Vec::new();
-        let written = self.drafts[instance.draft].args.iter().filter(|(_, access)| *access == Access::Write);
-        for (key, _) in written.filter(|_| self.per_micro_batch[instance.draft]) {
-            let buffer = &rank.buffers[key];
-            let before = instance.micro_batch.checked_sub(buffer.ahead);
-            if let Some(state) = before.and_then(|before| slots.get(&(key, before % buffer.slots.max(1)))) {
+    fn early(&self, instance: Instance, slots: &[SlotState], deps: &mut Vec<usize>) {
+        if !self.per_micro_batch[instance.draft] {
+            return;
+        }
+        for &(number, _) in self.args[instance.draft].iter().filter(|(_, access)| *access == Access::Write) {
+            let (_, buffer) = self.buffers[number];
+            if let Some(before) = instance.micro_batch.checked_sub(buffer.ahead) {
+                let state = &slots[self.place(number, before).slot];
                 deps.extend(state.readers.iter().copied().chain(state.writer));
             }
         }
-        deps
     }
 }
 
@@ -225,12 +258,32 @@ impl Ordered<'_> {
 struct Needed<'n> {
     instances: &'n [Instance],
     waits: &'n [Vec<usize>],
-    numbers: HashMap<(usize, u64), usize>,
+    numbers: Numbers,
 }
 
 /// The number in program order of each instruction's execution for a micro-batch.
-pub(crate) fn numbers(instances: &[Instance]) -> HashMap<(usize, u64), usize> {
-    instances.iter().enumerate().map(|(n, i)| ((i.draft, i.micro_batch), n)).collect()
+pub(crate) struct Numbers {
+    /// Per instruction and micro-batch.
+    of: Vec<Vec<Option<usize>>>,
+}
+
+impl Numbers {
+    pub(crate) fn get(&self, draft: usize, micro_batch: u64) -> Option<usize> {
+        self.of.get(draft)?.get(usize::try_from(micro_batch).ok()?).copied().flatten()
+    }
+}
+
+/// The numbers of all executions.
+pub(crate) fn numbers(instances: &[Instance]) -> Numbers {
+    let mut of: Vec<Vec<Option<usize>>> = Vec::new();
+    for (n, instance) in instances.iter().enumerate() {
+        let (draft, micro_batch) = (instance.draft, instance.micro_batch as usize);
+        of.resize_with(of.len().max(draft + 1), Vec::new);
+        let len = of[draft].len().max(micro_batch + 1);
+        of[draft].resize(len, None);
+        of[draft][micro_batch] = Some(n);
+    }
+    Numbers { of }
 }
 
 #[derive(Default)]

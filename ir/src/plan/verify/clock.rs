@@ -1,18 +1,26 @@
 //! Vector clocks over the streams of all ranks: what happens before what.
 
+use std::rc::Rc;
+
 /// How many instructions of each stream are known to be done, streams of all ranks in one row.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
-    done: Vec<u32>,
+    /// Copied when it changes: most instructions see what others saw.
+    done: Rc<[u32]>,
 }
 
 impl Clock {
     pub(super) fn new(streams: usize) -> Self {
-        Self { done: vec![0; streams] }
+        Self { done: vec![0; streams].into() }
     }
 
     pub(super) fn join(&mut self, other: &Self) {
-        for (mine, &theirs) in self.done.iter_mut().zip(&other.done) {
+        if Rc::ptr_eq(&self.done, &other.done)
+            || self.done.iter().zip(&*other.done).all(|(mine, theirs)| mine >= theirs)
+        {
+            return;
+        }
+        for (mine, &theirs) in Rc::make_mut(&mut self.done).iter_mut().zip(&*other.done) {
             *mine = (*mine).max(theirs);
         }
     }
@@ -27,7 +35,7 @@ impl Clock {
     }
 
     pub(super) fn set(&mut self, epoch: Epoch) {
-        self.done[epoch.stream as usize] = epoch.time;
+        Rc::make_mut(&mut self.done)[epoch.stream as usize] = epoch.time;
     }
 }
 

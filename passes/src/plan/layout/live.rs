@@ -76,8 +76,8 @@ pub(crate) fn layout(rank: &RankDraft, ordered: &Ordered<'_>, pool: &Pool, steps
     let lives = Lives::new(rank, ordered, pool);
     let mut tenants = Vec::new();
     let mut items = Vec::new();
-    for (&(key, slot), lives) in &lives.slots {
-        let bytes = rank.buffers[key].ty.bytes();
+    for ((key, buffer, slot), lives) in ordered.owners().zip(&lives.slots).filter(|(_, lives)| !lives.is_empty()) {
+        let bytes = buffer.ty.bytes();
         tenants.push(Tenant::Slot(key, slot));
         items.push(Item::with_lives(bytes, align_of(bytes), lives.clone()));
     }
@@ -115,23 +115,20 @@ pub(crate) fn layout(rank: &RankDraft, ordered: &Ordered<'_>, pool: &Pool, steps
 
 /// The largest sum of bytes in use at one time.
 fn peak(items: &[Item]) -> u64 {
-    let mut changes: BTreeMap<u32, i128> = BTreeMap::new();
+    let lives = || items.iter().flat_map(|item| &item.lives);
+    let end = lives().map(|live| live.start.max(live.end)).max().unwrap_or(0);
+    let mut changes = vec![0i128; end as usize + 1];
     for item in items {
         for live in &item.lives {
-            *changes.entry(live.start).or_default() += i128::from(item.bytes);
-            *changes.entry(live.end).or_default() -= i128::from(item.bytes);
+            changes[live.start as usize] += i128::from(item.bytes);
+            changes[live.end as usize] -= i128::from(item.bytes);
         }
     }
-    let mut sum = 0i128;
-    changes
-        .values()
-        .map(|change| {
-            sum += change;
-            sum
-        })
-        .max()
-        .unwrap_or(0)
-        .max(0) as u64
+    let sums = changes.iter().scan(0i128, |sum, change| {
+        *sum += change;
+        Some(*sum)
+    });
+    sums.max().unwrap_or(0).max(0) as u64
 }
 
 /// The largest sum of bytes of a segment's locals in use at one time.
@@ -143,8 +140,9 @@ pub(crate) fn locals_peak(segment: &Segment) -> u64 {
 }
 
 /// Lifetimes on the time axis.
-struct Lives<'k> {
-    slots: BTreeMap<(&'k Key, u64), Vec<Range<u32>>>,
+struct Lives {
+    /// Of each slot of all buffers.
+    slots: Vec<Vec<Range<u32>>>,
     locals: BTreeMap<Frame, Vec<Vec<Range<u32>>>>,
 }
 
@@ -178,8 +176,8 @@ fn kernels(start: u32, range: &Range<u32>) -> Range<u32> {
     2 * (start + range.start) + 1..2 * (start + range.end)
 }
 
-impl<'k> Lives<'k> {
-    fn new(rank: &'k RankDraft, ordered: &'k Ordered<'_>, pool: &Pool) -> Self {
+impl Lives {
+    fn new(rank: &RankDraft, ordered: &Ordered<'_>, pool: &Pool) -> Self {
         let instances = ordered.instances();
         let mut uses: BTreeMap<SegmentId, Uses> = BTreeMap::new();
         let mut starts = Vec::with_capacity(instances.len());
@@ -193,8 +191,8 @@ impl<'k> Lives<'k> {
             }
         }
         let gaps = gaps(ordered, &instances, &starts, now);
-        let mut lives = Self { slots: BTreeMap::new(), locals: BTreeMap::new() };
-        let mut current: BTreeMap<(&'k Key, u64), Range<u32>> = BTreeMap::new();
+        let mut lives = Self { slots: vec![Vec::new(); ordered.n_slots()], locals: BTreeMap::new() };
+        let mut current: Vec<Option<Range<u32>>> = vec![None; ordered.n_slots()];
         for (n, instance) in instances.iter().enumerate() {
             let draft = ordered.drafts[instance.draft];
             let frame = match draft.act {
@@ -203,8 +201,8 @@ impl<'k> Lives<'k> {
                 }
                 Act::Load(_) | Act::Send | Act::Recv | Act::AllReduce | Act::Broadcast { root: _ } => None,
             };
-            for (arg, (place, access)) in ordered.accesses(rank, *instance).enumerate() {
-                if is_persistent(&rank.buffers[place.0]) {
+            for (arg, (place, access)) in ordered.accesses(*instance).enumerate() {
+                if is_persistent(ordered.buffers[place.buffer].1) {
                     continue;
                 }
                 let time = match frame {
@@ -212,11 +210,9 @@ impl<'k> Lives<'k> {
                     None => gaps[n].clone(),
                 };
                 if access == Access::Write {
-                    if let Some(done) = current.insert(place, time) {
-                        lives.slots.entry(place).or_default().push(done);
-                    }
+                    lives.slots[place.slot].extend(current[place.slot].replace(time));
                 } else {
-                    let live = current.entry(place).or_insert_with(|| time.clone());
+                    let live = current[place.slot].get_or_insert_with(|| time.clone());
                     live.start = live.start.min(time.start);
                     live.end = live.end.max(time.end);
                 }
@@ -229,8 +225,8 @@ impl<'k> Lives<'k> {
                 }
             }
         }
-        for (place, live) in current {
-            lives.slots.entry(place).or_default().push(live);
+        for (slot, live) in current.into_iter().enumerate() {
+            lives.slots[slot].extend(live);
         }
         lives
     }
@@ -245,13 +241,19 @@ fn gaps(ordered: &Ordered<'_>, instances: &[Instance], starts: &[u32], end: u32)
     let mut members: Vec<Vec<usize>> = vec![Vec::new(); clocks.n_lanes];
     // How many members of each lane a compute call has already been found to wait for.
     let mut covered = vec![0usize; clocks.n_lanes];
+    let mut deps: Vec<usize> = Vec::new();
     for (n, instance) in instances.iter().enumerate() {
         let waits = ordered.parts[instance.part].body[instance.at].waits.iter().filter_map(|(draft, index)| {
             let micro_batch = u64::try_from(index.value(instance.trip)).ok()?;
-            Some(number[&(*draft, micro_batch)])
+            Some(number.get(*draft, micro_batch).expect("a wait names an execution or none"))
         });
+        deps.clear();
+        deps.extend(waits);
+        deps.sort_unstable();
+        deps.dedup();
         let lane = clocks.lane(instance.draft);
-        let done = clocks.step(n, lane, &waits.collect()).done;
+        clocks.step(n, lane, &deps);
+        let done = &clocks.done;
         if lane == compute {
             for (other, members) in members.iter().enumerate().filter(|(other, _)| *other != lane) {
                 while members.get(covered[other]).is_some_and(|&m| m < done[other]) {

@@ -49,11 +49,12 @@ impl Pass for Canonicalize {
 fn round(graph: &mut Graph) -> bool {
     let mut rewriter = Rewriter {
         builder: GraphBuilder::new(graph.name.clone()),
-        known: HashMap::new(),
+        known: HashMap::with_capacity(graph.nodes.len()),
         single: SideTable::new(false),
         changed: false,
     };
-    let users = graph.users();
+    let mut n_users: SideTable<ValueId, u32> = SideTable::new(0);
+    graph.nodes.values().flat_map(|node| &node.inputs).for_each(|&input| n_users[input] += 1);
     let mut given: SideTable<ValueId, bool> = SideTable::new(false);
     graph.outputs.iter().for_each(|output| given.set(output.value, true));
     let mut copier = Copier::new(graph);
@@ -74,7 +75,7 @@ fn round(graph: &mut Graph) -> bool {
         let results_are_new =
             results.iter().all(|&v| rewriter.graph().producer(v).is_some_and(|n| n.index() >= first_new));
         for (&from, &to) in node.outputs.iter().zip(&results) {
-            let is_new = results_are_new && !given[from] && users[from].len() == 1;
+            let is_new = results_are_new && !given[from] && n_users[from] == 1;
             rewriter.single.set(to, is_new);
             copier.set(from, to);
         }
