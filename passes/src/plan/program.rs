@@ -219,7 +219,7 @@ impl<'d> Ordered<'d> {
                 if access == Access::Read {
                     state.readers.push(n);
                 } else {
-                    deps.extend(state.readers.drain(..));
+                    deps.append(&mut state.readers);
                     state.writer = Some(n);
                 }
             }
