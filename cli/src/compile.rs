@@ -168,7 +168,7 @@ pub fn write(compiled: &Compiled, options: &CompileOptions, folder: &Path) -> Re
     Ok(files.into_iter().map(|(name, _)| name).collect())
 }
 
-/// What [`write`] writes into a folder.
+/// What [`write()`] writes into a folder.
 ///
 /// # Errors
 /// The requests cannot be made, or the folder cannot be seen.
