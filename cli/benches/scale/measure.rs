@@ -96,7 +96,7 @@ pub(crate) fn run(shape: Shape, nodes: usize) -> (usize, Vec<Row>) {
     watch.step("parse training", || parse_training("training.ir", &text)).expect("what was printed parses");
     drop(text);
     // A step has at most 50 million instructions and kernels.
-    plans(&training, if nodes > 500_000 { 4 } else { 8 }, &mut watch);
+    plans(&training, if nodes > 500_000 { 3 } else { 8 }, &mut watch);
     (nodes, watch.rows)
 }
 
