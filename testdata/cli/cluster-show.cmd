@@ -231,6 +231,7 @@ err|
 $ trainc estimate $TESTDATA/models/gpt2.onnx --bind batch=2,seq=8 --cluster $TESTDATA/cli/apart.toml --pp 2
 exit 3
 err| error[E0604]: the groups of cluster `apart` are not linked as 2 stages need
+err|   = help: the nearest change that fits: --pp 1
 err|
 # GPUs that are for estimates only: the estimate names them, and compile has no plan.
 $ trainc estimate $TESTDATA/models/gpt2.onnx --bind batch=2,seq=8 --cluster $TESTDATA/cli/amd.toml --pp 2

@@ -165,10 +165,11 @@ pub(super) fn explain(
     let least = candidates.iter().filter_map(of).min_by_key(|(missing, n, _)| (*missing, *n));
     let Some((_, n_stages, stages)) = least else {
         let n_stages = candidates.first().copied().unwrap_or(1);
-        return Infeasible {
-            reason: Reason::NotConnected { n_stages },
-            changes: changes(costs, options, limits, candidates),
-        };
+        // Unlike memory, links may be enough for fewer stages.
+        let fewer = (1..n_stages).rev().find(|&n| shortage(costs, options, limits, n) == 0);
+        let fewer = fewer.map(|n| Change::Stages(n as u32));
+        let changes = fewer.into_iter().chain(changes(costs, options, limits, candidates)).collect();
+        return Infeasible { reason: Reason::NotConnected { n_stages }, changes };
     };
     let bytes = Bytes { costs, options, n_stages, want: Want::Shortage };
     let figures = |(stage, placed): (usize, &Placed)| {

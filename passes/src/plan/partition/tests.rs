@@ -408,6 +408,7 @@ fn groups_that_are_cut_off_are_no_neighbours() {
     let options = options(4, Stages::Forced(2), RecomputePolicy::Fit);
     let fault = partition(&transformer(2, 1, 1, 1), &cluster(&text), &options).unwrap_err();
     assert_eq!(fault.reason, Reason::NotConnected { n_stages: 2 });
+    assert_eq!(fault.changes.first(), Some(&Change::Stages(1)), "one GPU needs no link");
 }
 
 /// The truth is what the generated schedules hold.
