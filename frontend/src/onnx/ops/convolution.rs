@@ -1,6 +1,7 @@
 //! Convolutions. One whose windows are laid side by side (a patch embedding) is a matrix product.
 
 use super::Rule;
+use super::normalization::per_channel;
 use super::window::{Windows, list};
 use crate::onnx::call::{Call, Fail, Operand, Results};
 use crate::onnx::constant::Const;
@@ -85,9 +86,8 @@ fn bias<'c>(call: &'c Call<'_>) -> Option<&'c Operand> {
 /// Adds the bias of each channel, if there is one.
 fn biased(lower: &mut Lower<'_>, call: &Call<'_>, y: Operand) -> Results {
     let Some(bias) = bias(call) else { return Ok(vec![y]) };
-    let mut shape = vec![1; lower.rank(&y) - 1];
-    shape[0] = lower.ty(bias).elements();
-    let bias = lower.reshape(bias, &shape)?;
+    let rank = lower.rank(&y);
+    let bias = per_channel(lower, bias, rank)?;
     Ok(vec![lower.elementwise(E::Add, &[&y, &bias])?])
 }
 
