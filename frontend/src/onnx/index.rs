@@ -209,7 +209,8 @@ pub(super) fn captures(node: &NodeProto) -> Vec<&str> {
     free
 }
 
-fn subgraphs(node: &NodeProto) -> impl Iterator<Item = &GraphProto> {
+/// The graphs among a node's attributes.
+pub(super) fn subgraphs(node: &NodeProto) -> impl Iterator<Item = &GraphProto> {
     node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs))
 }
 

@@ -3,7 +3,7 @@
 use super::bind::Bound;
 use super::call::{Call, Fail, Operand};
 use super::code;
-use super::index::{Dim, IndexedModel, canonical_domain, node_name};
+use super::index::{Dim, IndexedModel, canonical_domain, node_name, subgraphs};
 use super::lower::{Lower, MAX_DEPTH};
 use super::ops;
 use onnx_protobuf::NodeProto;
@@ -84,7 +84,7 @@ fn visit(
             }
         }
     }
-    for graph in node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs)) {
+    for graph in subgraphs(node) {
         for (position, inner) in graph.node.iter().enumerate() {
             let inner_name = format!("{name}/{}", node_name(inner, position));
             visit(model, inner, (&inner_name, depth + 1), false, found, functions);
