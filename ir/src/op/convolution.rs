@@ -61,19 +61,18 @@ impl Convolution {
         rule::arity(inputs, 2)?;
         rule::float(inputs[0], 0)?;
         rule::same_dtype(inputs[0], inputs[1])?;
+        let (Self::Conv { strides, low, high, dilations, groups }
+        | Self::ConvInputGrad { shape: _, strides, low, high, dilations, groups }
+        | Self::ConvWeightGrad { kernel: _, strides, low, high, dilations, groups }) = self;
+        let windows = Windows { strides, low, high, dilations, ceil: false };
         match self {
-            Self::Conv { strides, low, high, dilations, groups } => {
-                let windows = Windows { strides, low, high, dilations, ceil: false };
-                Ok(vec![forward(inputs[0], inputs[1], &windows, *groups)?])
-            }
-            Self::ConvInputGrad { shape, strides, low, high, dilations, groups } => {
-                let windows = Windows { strides, low, high, dilations, ceil: false };
+            Self::Conv { .. } => Ok(vec![forward(inputs[0], inputs[1], &windows, *groups)?]),
+            Self::ConvInputGrad { shape, .. } => {
                 let x = Type::new(inputs[0].dtype, shape.clone());
                 rule::is(inputs[1], 1, &forward(&x, inputs[0], &windows, *groups)?)?;
                 Ok(vec![x])
             }
-            Self::ConvWeightGrad { kernel, strides, low, high, dilations, groups } => {
-                let windows = Windows { strides, low, high, dilations, ceil: false };
+            Self::ConvWeightGrad { kernel, .. } => {
                 let (x, dy) = (inputs[0], inputs[1]);
                 rule::rank_at_least(x, 0, 3)?;
                 rule::rank_at_least(dy, 1, 3)?;

@@ -86,19 +86,18 @@ impl Pooling {
         let is_max_grad = matches!(self, Self::MaxPoolGrad { .. });
         rule::arity(inputs, if is_max_grad { 2 } else { 1 })?;
         rule::float(inputs[0], 0)?;
+        let (Self::MaxPool { kernel, strides, low, high, dilations, ceil }
+        | Self::MaxPoolGrad { kernel, strides, low, high, dilations, ceil }
+        | Self::AveragePool { kernel, strides, low, high, dilations, ceil, pads: _ }
+        | Self::AveragePoolGrad { shape: _, kernel, strides, low, high, dilations, ceil, pads: _ }) = self;
+        let windows = Windows { strides, low, high, dilations, ceil: *ceil };
         match self {
-            Self::MaxPool { kernel, strides, low, high, dilations, ceil }
-            | Self::AveragePool { kernel, strides, low, high, dilations, ceil, pads: _ } => {
-                let windows = Windows { strides, low, high, dilations, ceil: *ceil };
-                Ok(vec![forward(inputs[0], kernel, &windows)?])
-            }
-            Self::MaxPoolGrad { kernel, strides, low, high, dilations, ceil } => {
-                let windows = Windows { strides, low, high, dilations, ceil: *ceil };
+            Self::MaxPool { .. } | Self::AveragePool { .. } => Ok(vec![forward(inputs[0], kernel, &windows)?]),
+            Self::MaxPoolGrad { .. } => {
                 rule::is(inputs[1], 1, &forward(inputs[0], kernel, &windows)?)?;
                 Ok(vec![inputs[0].clone()])
             }
-            Self::AveragePoolGrad { shape, kernel, strides, low, high, dilations, ceil, pads: _ } => {
-                let windows = Windows { strides, low, high, dilations, ceil: *ceil };
+            Self::AveragePoolGrad { shape, .. } => {
                 let x = Type::new(inputs[0].dtype, shape.clone());
                 rule::is(inputs[0], 0, &forward(&x, kernel, &windows)?)?;
                 Ok(vec![x])
