@@ -225,8 +225,8 @@ impl<'a> Machine<'a> {
     /// The bytes of a slot of a buffer.
     pub(super) fn interval(&self, rank: usize, buffer: BufferRef, i: u64) -> Interval {
         let entry = &self.plan.programs[self.ranks[rank].program].buffers[buffer.buffer];
-        let slot = buffer.slot.value(i).rem_euclid(entry.offsets.len() as i64);
-        Interval::new(entry.offsets[slot as usize], bytes(&entry.ty).expect("rule P2 bounds the size"))
+        let slot = self.slot(rank, buffer, i);
+        Interval::new(entry.offsets[slot.number as usize], bytes(&entry.ty).expect("rule P2 bounds the size"))
     }
 
     /// The value in the bytes of a buffer, read as `buffer` in trip `i`; rule P21.
