@@ -3,7 +3,7 @@
 use super::profile::{BAD_TABLE, BlockTimes, Profile};
 use super::profile_read::{BLOCK_MS, PS_PER_MS};
 use crate::diag::{Diagnostic, Diagnostics, Place};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// Reads `{model: {gpu: {seq: {dtype: [.., .., [forward ms of 1, 2, .. samples], [backward ms of the same]]}}}}`, as the
 /// Zorse planner keeps its profiles; the first two entries are fits, which are not used. There must be one model, and one
@@ -16,9 +16,8 @@ pub(super) fn read(file: &str, text: &str) -> Result<Profile, Diagnostics> {
     let form = "expected {model: {gpu: {seq: {dtype: [fit, fit, [forward ms], [backward ms]]}}}}";
     let root: Value =
         serde_json::from_str(text).map_err(|error| fault(format!("the profile is not JSON: {error}"), form))?;
-    let object = |value: &Value, what: &str| -> Result<Map<String, Value>, Diagnostics> {
-        value.as_object().cloned().ok_or_else(|| fault(format!("{what} is not an object"), form))
-    };
+    let object =
+        |value, what: &str| Value::as_object(value).ok_or_else(|| fault(format!("{what} is not an object"), form));
     let models = object(&root, "the profile")?;
     let (Some((model, gpus)), 1) = (models.iter().next(), models.len()) else {
         return Err(fault(
@@ -27,8 +26,8 @@ pub(super) fn read(file: &str, text: &str) -> Result<Profile, Diagnostics> {
         ));
     };
     let mut profile = Profile::default();
-    for (gpu, lengths) in &object(gpus, &format!("`{model}`"))? {
-        for (length, dtypes) in &object(lengths, &format!("`{gpu}`"))? {
+    for (gpu, lengths) in object(gpus, &format!("`{model}`"))? {
+        for (length, dtypes) in object(lengths, &format!("`{gpu}`"))? {
             let place = format!("`{gpu}` at length `{length}`");
             let seq: u64 = length.parse().map_err(|_| fault(format!("{place} is no length"), form))?;
             let dtypes = object(dtypes, &place)?;
