@@ -234,8 +234,7 @@ pub(super) fn check_connected(document: &Document<'_>, network: &Network, groups
     }
     let mut parents: Vec<usize> = (0..groups.len()).collect();
     for &(from, to) in network.pairs.keys() {
-        let (a, b) = (root(&mut parents, from.index()), root(&mut parents, to.index()));
-        parents[a.max(b)] = a.min(b);
+        join(&mut parents, from.index(), to.index());
     }
     join_regions(network, &mut parents);
     if let Some(stranger) = (1..groups.len()).find(|&i| root(&mut parents, i) != 0) {
@@ -250,10 +249,6 @@ pub(super) fn check_connected(document: &Document<'_>, network: &Network, groups
 fn join_regions(network: &Network, parents: &mut [usize]) {
     let regions = &network.regions;
     let mut first: BTreeMap<u32, usize> = BTreeMap::new();
-    let mut join = |a: usize, b: usize| {
-        let (a, b) = (root(parents, a), root(parents, b));
-        parents[a.max(b)] = a.min(b);
-    };
     for (group, region) in regions.of_groups.iter().enumerate() {
         if let Some(region) = region {
             first.entry(*region).or_insert(group);
@@ -270,22 +265,28 @@ fn join_regions(network: &Network, parents: &mut [usize]) {
     for (group, region) in regions.of_groups.iter().enumerate() {
         let partner = region.and_then(|region| partners.get(&region)).and_then(|partner| first.get(partner));
         if let Some(other) = partner {
-            join(group, *other);
+            join(parents, group, *other);
         }
     }
     if regions.default.is_some() {
         for other in first.values() {
-            join(first.values().next().copied().unwrap_or(*other), *other);
+            join(parents, first.values().next().copied().unwrap_or(*other), *other);
         }
     }
     for (a, b) in regions.pairs.keys() {
         if let (Some(a), Some(b)) = (first.get(a), first.get(b)) {
-            join(*a, *b);
+            join(parents, *a, *b);
         }
     }
 }
 
 const CONNECT: &str = "add `[network]` with `bandwidth_gbps`, or a `[[network.link]]`; say `connected = false` in one where there is none";
+
+/// Puts two groups into one set, whose root is its first group.
+fn join(parents: &mut [usize], a: usize, b: usize) {
+    let (a, b) = (root(parents, a), root(parents, b));
+    parents[a.max(b)] = a.min(b);
+}
 
 fn root(parents: &mut [usize], mut node: usize) -> usize {
     while parents[node] != node {
