@@ -98,14 +98,20 @@ pub(super) struct Regions {
     pub(super) pairs: BTreeMap<(u32, u32), Option<Link>>,
 }
 
+impl Regions {
+    /// The region of a group, where links depend on it.
+    fn of(&self, group: NodeGroupId) -> Option<u32> {
+        self.of_groups.get(group.index()).copied().flatten()
+    }
+}
+
 impl Network {
     /// What joins a node of `from` and another node of `to`.
     pub(super) fn link(&self, from: NodeGroupId, to: NodeGroupId) -> Option<Link> {
         if let Some(link) = self.pairs.get(&(from, to)) {
             return *link;
         }
-        let region = |group: NodeGroupId| self.regions.of_groups.get(group.index()).copied().flatten();
-        let apart = match (region(from), region(to)) {
+        let apart = match (self.regions.of(from), self.regions.of(to)) {
             (Some(a), Some(b)) if a != b => self.regions.pairs.get(&(a, b)).copied().or(self.regions.default),
             (Some(_) | None, _) => None,
         };
@@ -231,8 +237,8 @@ impl Cluster {
             Some(((*positions.get(&from)?, *positions.get(&to)?), link))
         };
         let regions = &self.network.regions;
-        let region = |id: &NodeGroupId| regions.of_groups.get(id.index()).copied().flatten();
-        let of_groups = if regions.of_groups.is_empty() { Vec::new() } else { kept.iter().map(region).collect() };
+        let of_kept = || kept.iter().map(|&id| regions.of(id)).collect();
+        let of_groups = if regions.of_groups.is_empty() { Vec::new() } else { of_kept() };
         Self {
             name: self.name.clone(),
             contention: self.contention.clone(),
