@@ -53,12 +53,14 @@ pub(super) fn about(a: u64, b: u64) -> bool {
 }
 
 fn by_name(catalogue: &Catalogue, name: &str) -> Option<Arc<GpuType>> {
-    let bare = || {
-        let words = name.split(['-', '_', ' ']);
-        let words: Vec<&str> = words.filter(|w| !VENDOR_WORDS.iter().any(|v| w.eq_ignore_ascii_case(v))).collect();
-        words.join("-")
-    };
-    catalogue.find(name).or_else(|| catalogue.find(&bare())).cloned()
+    catalogue.find(name).or_else(|| catalogue.find(&bare(name))).cloned()
+}
+
+/// The name without vendor words.
+fn bare(name: &str) -> String {
+    let words = name.split(['-', '_', ' ']);
+    let words: Vec<&str> = words.filter(|w| !VENDOR_WORDS.iter().any(|v| w.eq_ignore_ascii_case(v))).collect();
+    words.join("-")
 }
 
 /// The other types that a name means as well: those that Slurm sites call the same.
@@ -84,9 +86,7 @@ fn common_prefix(a: &str, b: &str) -> usize {
 
 /// The word of the catalogue nearest to an unknown name, of the whole name or of what is left without vendor words.
 pub(super) fn nearest(catalogue: &Catalogue, name: &str) -> Option<String> {
-    let bare: Vec<&str> =
-        name.split(['-', '_', ' ']).filter(|w| !VENDOR_WORDS.iter().any(|v| w.eq_ignore_ascii_case(v))).collect();
-    catalogue.nearest(name).or_else(|| catalogue.nearest(&bare.join("-"))).map(str::to_owned)
+    catalogue.nearest(name).or_else(|| catalogue.nearest(&bare(name))).map(str::to_owned)
 }
 
 /// Part of a GPU, as MIG makes them: `3g.20gb` is three of its compute slices and 20 GB.
