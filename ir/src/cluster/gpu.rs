@@ -200,7 +200,7 @@ impl GpuType {
         if !dtype.is_float() || !self.is_native(dtype) {
             return None;
         }
-        let share = |peak| permille(peak, self.matmul_efficiency_permille);
+        let share = |peak| permille(peak, u64::from(self.matmul_efficiency_permille));
         match self.peak_flops(dtype) {
             Some(peak) => Some((share(peak), self.matmul_basis)),
             None => self.peak.fp32.map(|peak| (share(peak), Basis::Assumed)),
@@ -226,6 +226,7 @@ impl GpuType {
     }
 }
 
-fn permille(value: u64, share: u32) -> u64 {
-    (u128::from(value) * u128::from(share) / 1000) as u64
+/// So many thousandths of a value, rounded down.
+pub(super) fn permille(value: u64, share: u64) -> u64 {
+    u64::try_from(u128::from(value) * u128::from(share) / 1000).unwrap_or(u64::MAX)
 }

@@ -1,7 +1,7 @@
 //! The rates of a GPU type for the cost model: curves of time by work, and what they rest on.
 
 use super::efficiency::{Curve, Efficiencies, Efficiency, SharedEfficiency, best, rate};
-use super::gpu::GpuType;
+use super::gpu::{GpuType, permille};
 use super::rate::Rate;
 use crate::ty::DType;
 use std::fmt;
@@ -128,9 +128,8 @@ impl GpuType {
     /// The rate that the shares of a curve are shares of: such that its best point is the best product measured on this
     /// type, where one was; else the peak, or what the power limit sustains.
     fn sustained(&self, curve: &Curve, peak: u64, limit: u64) -> u64 {
-        let reached = permille(peak, u64::from(self.matmul_efficiency_permille));
         if self.matmul_efficiency_given {
-            return scaled(reached, curve);
+            return scaled(permille(peak, u64::from(self.matmul_efficiency_permille)), curve);
         }
         peak.min(limit)
     }
@@ -139,8 +138,4 @@ impl GpuType {
 /// The rate of which the curve's best point is `reached`.
 fn scaled(reached: u64, curve: &Curve) -> u64 {
     u64::try_from(u128::from(reached) * 1000 / u128::from(best(curve).max(1))).unwrap_or(u64::MAX)
-}
-
-fn permille(value: u64, share: u64) -> u64 {
-    u64::try_from(u128::from(value) * u128::from(share) / 1000).unwrap_or(u64::MAX)
 }
