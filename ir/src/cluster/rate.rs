@@ -25,11 +25,6 @@ impl Rate {
         Self { points: vec![point] }
     }
 
-    /// The points of work and picoseconds.
-    pub fn points(&self) -> &[(u64, u64)] {
-        &self.points
-    }
-
     /// Picoseconds of one kernel, rounded up; no work takes no time.
     pub fn time(&self, work: u64) -> u64 {
         let after = self.points.partition_point(|&(at, _)| at < work);

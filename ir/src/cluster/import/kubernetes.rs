@@ -12,15 +12,14 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Node {
-    pub(super) kind: Option<String>,
-    pub(super) metadata: Metadata,
+    metadata: Metadata,
     spec: Spec,
     status: Status,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Metadata {
+struct Metadata {
     name: String,
     labels: Option<BTreeMap<String, String>>,
 }
