@@ -30,22 +30,17 @@ pub(crate) fn max_pool_grad<T: Float>(windows: &Windows, x: &[T], dy: &[T], dx: 
 /// The largest element of each window of a channel, and where it stands. A NaN is larger than all that comes before it.
 fn largest<T: Float>(windows: &Windows, x: &[T], y: &mut [T], mut at: Option<&mut [usize]>) {
     y.fill(T::NEG_INFINITY);
-    for tap in 0..windows.n_taps() {
-        windows.lines(tap, |line| {
-            for i in 0..line.len {
-                let element = line.element + i * line.step;
-                let (found, window) = (x[element], line.window + i);
-                // An infinite first element counts too.
-                let is_first = at.as_ref().is_some_and(|at| at[window] == usize::MAX);
-                if found > y[window] || found.is_nan() || is_first {
-                    y[window] = found;
-                    if let Some(at) = &mut at {
-                        at[window] = element;
-                    }
-                }
+    windows.elements(|window, element| {
+        let found = x[element];
+        // An infinite first element counts too.
+        let is_first = at.as_ref().is_some_and(|at| at[window] == usize::MAX);
+        if found > y[window] || found.is_nan() || is_first {
+            y[window] = found;
+            if let Some(at) = &mut at {
+                at[window] = element;
             }
-        });
-    }
+        }
+    });
 }
 
 /// `y` is the mean of each window; added positions count with `pads`.
@@ -54,13 +49,7 @@ pub(crate) fn average_pool<T: Float>(windows: &Windows, pads: bool, x: &[T], y: 
     each_channel(windows.n_windows(), y, |channel, y| {
         let x = &x[channel * windows.n_elements()..];
         y.fill(T::ZERO);
-        for tap in 0..windows.n_taps() {
-            windows.lines(tap, |line| {
-                for i in 0..line.len {
-                    y[line.window + i] += x[line.element + i * line.step];
-                }
-            });
-        }
+        windows.elements(|window, element| y[window] += x[element]);
         for (y, &count) in y.iter_mut().zip(&counts) {
             *y /= T::of(count.max(1) as f64);
         }
@@ -74,13 +63,7 @@ pub(crate) fn average_pool_grad<T: Float>(windows: &Windows, pads: bool, dy: &[T
         let dy = &dy[channel * windows.n_windows()..];
         let share = |window: usize| dy[window] / T::of(counts[window].max(1) as f64);
         dx.fill(T::ZERO);
-        for tap in 0..windows.n_taps() {
-            windows.lines(tap, |line| {
-                for i in 0..line.len {
-                    dx[line.element + i * line.step] += share(line.window + i);
-                }
-            });
-        }
+        windows.elements(|window, element| dx[element] += share(window));
     });
 }
 

@@ -111,6 +111,13 @@ impl Windows {
         });
     }
 
+    /// Visits every window with every element of the channel that lies in it, by ascending place in the window.
+    pub(super) fn elements(&self, mut visit: impl FnMut(usize, usize)) {
+        for tap in 0..self.n_taps() {
+            self.lines(tap, |line| (0..line.len).for_each(|i| visit(line.window + i, line.element + i * line.step)));
+        }
+    }
+
     /// For each window how many of its elements count: those inside the channel, and with `pads` those in the added
     /// positions too, but never those beyond.
     pub(super) fn counted(&self, pads: bool) -> Vec<usize> {
