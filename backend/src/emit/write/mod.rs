@@ -34,7 +34,12 @@ pub struct FolderFiles<'a> {
 impl FolderFiles<'_> {
     /// Whether a name in the folder belongs to the writer; all others belong to the user and stay.
     fn owns(&self, name: &std::ffi::OsStr) -> bool {
-        self.owned.iter().chain(self.files.iter().map(|(name, _)| name)).any(|owned| name == *owned)
+        self.names().any(|owned| name == owned)
+    }
+
+    /// The names that belong to the writer.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.owned.iter().chain(self.files.iter().map(|(name, _)| name)).copied()
     }
 }
 
@@ -118,7 +123,7 @@ fn write(steps: &mut Steps<'_>, folder: &Path, files: &FolderFiles<'_>, replacem
         }
     }
     let real = folder.canonicalize().map_err(|error| Fault::Disk(folder.to_owned(), error))?;
-    for name in files.owned.iter().chain(files.files.iter().map(|(name, _)| name)) {
+    for name in files.names() {
         let place = real.join(name);
         if fs::symlink_metadata(&place).is_ok_and(|of| of.is_dir()) {
             return Err(Fault::Disk(folder.join(name), io::Error::from(io::ErrorKind::IsADirectory)));
