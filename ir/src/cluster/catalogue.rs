@@ -72,14 +72,12 @@ impl Catalogue {
     /// Puts a type in place of the one of its name, or behind all others. Fails with a spelling that means another type.
     pub(super) fn put(&mut self, gpu: GpuType) -> Result<(), String> {
         let position = self.types.iter().position(|other| other.name == gpu.name).unwrap_or(self.types.len());
-        let others = gpu.aliases.iter().chain(&gpu.gfd_product).chain(&gpu.nvml_name);
-        let spellings: Vec<&String> = std::iter::once(&gpu.name).chain(others).collect();
-        for spelling in &spellings {
+        for spelling in gpu.spellings() {
             if self.spellings.get(&folded(spelling)).is_some_and(|&owner| owner != position) {
-                return Err((*spelling).clone());
+                return Err(spelling.clone());
             }
         }
-        for spelling in spellings {
+        for spelling in gpu.spellings() {
             self.spellings.insert(folded(spelling), position);
         }
         if position == self.types.len() {

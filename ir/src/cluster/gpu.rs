@@ -177,6 +177,11 @@ pub struct GpuType {
 }
 
 impl GpuType {
+    /// All that names this very type: its name, its aliases, and what drivers and labels call it.
+    pub(super) fn spellings(&self) -> impl Iterator<Item = &String> {
+        std::iter::once(&self.name).chain(&self.aliases).chain(&self.gfd_product).chain(&self.nvml_name)
+    }
+
     /// Whether the arithmetic units have this element type. Integers and bool always count as native.
     pub fn is_native(&self, dtype: DType) -> bool {
         !dtype.is_float() || self.native.contains(&dtype)

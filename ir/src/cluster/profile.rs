@@ -134,8 +134,8 @@ impl GpuProfile {
     }
 
     fn is_of(&self, gpu: &GpuType) -> bool {
-        let spellings = [&gpu.name].into_iter().chain(&gpu.aliases).chain(&gpu.gfd_product).chain(&gpu.nvml_name);
-        spellings.into_iter().any(|spelling| folded(spelling) == folded(&self.gpu))
+        let own = folded(&self.gpu);
+        gpu.spellings().any(|spelling| folded(spelling) == own)
     }
 }
 
