@@ -44,13 +44,15 @@ pub struct Rates {
     pub basis: RateBasis,
 }
 
+impl Rates {
+    /// How much slower `f64` is than `f32` at worst. It is in no catalogue entry: the types with the fewest 64-bit units
+    /// have 2 against 128 per multiprocessor (CUDA C++ Programming Guide, arithmetic throughput, compute capability 8.6 and
+    /// 8.9), so that a 64th is never too fast.
+    pub const F64_DIVISOR: u64 = 64;
+}
+
 /// A curve never comes nearer to the peak than this, in thousandths.
 const NEAREST: u64 = 970;
-
-/// How much slower `f64` is than `f32` at worst. It is in no catalogue entry: the types with the fewest 64-bit units have
-/// 2 against 128 per multiprocessor (CUDA C++ Programming Guide, arithmetic throughput, compute capability 8.6 and 8.9),
-/// so that a 64th is never too fast.
-const F64_DIVISOR: u64 = 64;
 
 impl GpuType {
     /// The rates of this type.
@@ -108,7 +110,7 @@ impl GpuType {
             products.push((dtype, rate(of_products, sustained, permille(peak, NEAREST))));
             attention.push((dtype, rate(of_attention, sustained, permille(peak, NEAREST))));
         }
-        let f64_rate = Rate::flat(f32_peak / F64_DIVISOR);
+        let f64_rate = Rate::flat(f32_peak / Rates::F64_DIVISOR);
         products.push((DType::F64, f64_rate.clone()));
         attention.push((DType::F64, f64_rate));
         let bandwidth = match self.memory_efficiency_permille {

@@ -50,9 +50,6 @@ pub struct UnitTimes {
 /// 16 lanes of PCIe 3 (8 GT/s, 128b/130b), for a type whose slot is not known: the slowest slot of the catalogue.
 const SLOWEST_SLOT: u64 = 15_754_000_000;
 
-/// How much slower vectors of `f64` are than those of `f32` at worst.
-const F64_FACTOR: u64 = 64;
-
 /// Picoseconds of a second.
 const SECOND: u128 = 1_000_000_000_000;
 
@@ -130,7 +127,7 @@ impl HardwareSpec {
             WorkClass::Attention => find(&self.rates.attention, work.dtype).map(|rate| rate.time(work.flops)),
             WorkClass::Memory | WorkClass::Rows | WorkClass::Movement | WorkClass::Optimizer | WorkClass::Free => {
                 let flops = match work.dtype {
-                    DType::F64 => work.flops.saturating_mul(F64_FACTOR),
+                    DType::F64 => work.flops.saturating_mul(Rates::F64_DIVISOR),
                     DType::F16 | DType::BF16 => find(&self.rates.products, work.dtype).map(|_| work.flops)?,
                     DType::F32 | DType::Bool | DType::U8 | DType::I8 | DType::I32 | DType::I64 => work.flops,
                 };
