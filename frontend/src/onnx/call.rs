@@ -51,8 +51,8 @@ impl Fail {
     }
 
     /// A form of a known operator that is not supported.
-    pub(super) fn form(message: impl Into<String>) -> Self {
-        Self::new(code::UNSUPPORTED_FORM, message)
+    pub(super) fn form(what: impl std::fmt::Display) -> Self {
+        Self::new(code::UNSUPPORTED_FORM, format!("not supported: {what}"))
     }
 }
 

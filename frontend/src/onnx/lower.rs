@@ -185,8 +185,7 @@ impl Lower<'_> {
                     Some(_) | None => self.builder.output(output.name.clone(), OutputRole::Prediction, value),
                 },
                 Err(fail) => {
-                    let what = if fail.code == code::UNSUPPORTED_FORM { "not supported: " } else { "" };
-                    let text = format!("output `{}`: {what}{}", output.name, fail.message);
+                    let text = format!("output `{}`: {}", output.name, fail.message);
                     problems.push(Diagnostic::error(fail.code, text));
                 }
             }
@@ -258,11 +257,9 @@ impl Lower<'_> {
         let blamed: Vec<_> = self.bound.places.iter().filter(|place| place.value > 1 && touches(place.value)).collect();
         let is_shape = fail.code == code::BAD_SHAPE;
         let code = if is_shape && !blamed.is_empty() { code::IMPOSSIBLE_BINDING } else { fail.code };
-        let is_form = fail.code == code::UNSUPPORTED_FORM;
-        let what = if is_form { "not supported: " } else { "" };
-        let mut diagnostic = Diagnostic::error(code, format!("node `{name}` ({op}): {what}{}", fail.message))
+        let mut diagnostic = Diagnostic::error(code, format!("node `{name}` ({op}): {}", fail.message))
             .at(Place::Model { kind: "node", name: name.to_owned() }, "at this node");
-        if is_form {
+        if fail.code == code::UNSUPPORTED_FORM {
             diagnostic = diagnostic.with_help(
                 "export the model in another form: without fused operators, without past inputs, or at another opset",
             );
