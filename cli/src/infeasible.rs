@@ -5,7 +5,7 @@ use crate::options::{CompileOptions, ModelOptions};
 use crate::prepare::{Prepared, batch_of, prepare};
 use crate::units::{bytes, count};
 use std::ops::Range;
-use trainc_ir::plan::{Digests, Header};
+use trainc_ir::plan::Header;
 use trainc_ir::{Cluster, Diagnostic, TrainingGraph};
 use trainc_passes::analysis::blocks::blocks;
 use trainc_passes::plan::partition::{Change, Infeasible, Reason, RecomputePolicy, Stages};
@@ -191,21 +191,8 @@ fn smaller_batch(
         };
         let Ok(smaller) = prepare(&model, &mut |_| {}) else { return false };
         let plan_options = PlanOptions { micro_batches, ..*plan_options };
-        plan(smaller.training.graph(), cluster, &plan_options, &no_header()).is_ok()
+        plan(smaller.training.graph(), cluster, &plan_options, &Header::default()).is_ok()
     })
-}
-
-/// A header for plans that are only tried.
-fn no_header() -> Header {
-    let digests = Digests { model: String::new(), training_graph: String::new(), cluster: String::new() };
-    Header {
-        compiler: String::new(),
-        model: String::new(),
-        cluster: String::new(),
-        digests,
-        bindings: std::collections::BTreeMap::new(),
-        options: std::collections::BTreeMap::new(),
-    }
 }
 
 /// Names of units, with neighbouring numbers joined: `embedding, blocks 0-3`.

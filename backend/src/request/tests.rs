@@ -4,7 +4,7 @@
 
 use super::*;
 use trainc_ir::id::Table;
-use trainc_ir::plan::{Digests, FORMAT, Header, Locality, PlacementGroup, Plan, Prediction};
+use trainc_ir::plan::{FORMAT, Header, Locality, PlacementGroup, Plan, Prediction};
 use trainc_ir::{Cluster, Diagnostics};
 
 const MIXED: &str = include_str!("../../../testdata/clusters/two-nodes.toml");
@@ -46,14 +46,11 @@ fn plan_on(cluster: &Cluster) -> Plan {
         count: group.n_gpus(),
         locality: Locality { nodes: group.nodes, gpus_per_node: group.gpus_per_node },
     });
-    let digests = Digests { model: String::new(), training_graph: String::new(), cluster: String::new() };
     let header = Header {
         compiler: "trainc 0.1.0".to_owned(),
         model: "GPT2".to_owned(),
         cluster: cluster.name.clone(),
-        digests,
-        bindings: Default::default(),
-        options: Default::default(),
+        ..Header::default()
     };
     Plan {
         format: FORMAT,

@@ -1,8 +1,6 @@
 //! A LLaMA-style decoder as a graph without weights, and a cluster of 64 GPUs.
 
-use std::collections::BTreeMap;
 use trainc_ir::op::{Attention, Contraction, Elementwise as E, Indexing, Movement, Normalization, Real};
-use trainc_ir::plan::{Digests, Header};
 use trainc_ir::{DType, Graph, GraphBuilder, InputRole, Op, OutputRole, TrainingGraph, Type, ValueId};
 use trainc_passes::{Lowering, TrainingOptions, lower_to_training};
 
@@ -18,14 +16,6 @@ gpus_per_node = 8
 bandwidth_gbps = 200
 latency_us = 5
 "#;
-
-/// A header that says nothing.
-pub(crate) const HEADER: fn() -> Header = || {
-    let text = || "llama".to_owned();
-    let digests = Digests { model: String::new(), training_graph: String::new(), cluster: String::new() };
-    let (bindings, options) = (BTreeMap::new(), BTreeMap::new());
-    Header { compiler: text(), model: text(), cluster: text(), digests, bindings, options }
-};
 
 /// Sizes of a model.
 pub(crate) struct Llama {

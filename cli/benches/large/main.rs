@@ -6,11 +6,11 @@
 
 mod llama;
 
-use llama::{CLUSTER, HEADER, Llama, training};
+use llama::{CLUSTER, Llama, training};
 use std::time::Instant;
 use trainc_backend::{plan_to_json, plan_to_protobuf};
 use trainc_ir::Cluster;
-use trainc_ir::plan::verify;
+use trainc_ir::plan::{Header, verify};
 use trainc_passes::plan::partition::{RecomputePolicy, Stages};
 use trainc_passes::plan::{PlanOptions, plan};
 
@@ -22,7 +22,7 @@ fn main() {
     for (stages, micro_batches) in [(32, 64), (64, 64), (64, 512)] {
         let options = PlanOptions::new(micro_batches, Stages::Forced(stages), RecomputePolicy::Fit);
         let start = Instant::now();
-        let plan = plan(&training, &cluster, &options, &HEADER()).expect("it fits").plan;
+        let plan = plan(&training, &cluster, &options, &Header::default()).expect("it fits").plan;
         let planned = start.elapsed();
         let (json, binary) = (plan_to_json(&plan), plan_to_protobuf(&plan));
         let start = Instant::now();

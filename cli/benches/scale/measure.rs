@@ -2,10 +2,9 @@
 
 use crate::heap;
 use crate::shapes::Shape;
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use trainc_backend::{plan_to_json, plan_to_protobuf, read_plan, summary_to_json};
-use trainc_ir::plan::{Digests, Header, verify as verify_plan};
+use trainc_ir::plan::{Header, verify as verify_plan};
 use trainc_ir::text::{parse, parse_training, print, print_training};
 use trainc_ir::{Cluster, verify, verify_training};
 use trainc_passes::plan::partition::{RecomputePolicy, Stages};
@@ -103,18 +102,9 @@ pub(crate) fn run(shape: Shape, nodes: usize) -> (usize, Vec<Row>) {
 fn plans(training: &trainc_ir::TrainingGraph, micro_batches: u64, watch: &mut Watch) {
     let cluster = Cluster::from_toml("bench.toml", CLUSTER).expect("the cluster is valid");
     let options = PlanOptions::new(micro_batches, Stages::Forced(4), RecomputePolicy::Fit);
-    let digests = Digests { model: String::new(), training_graph: String::new(), cluster: String::new() };
-    let header = Header {
-        compiler: "bench".to_owned(),
-        model: "bench".to_owned(),
-        cluster: "bench".to_owned(),
-        digests,
-        bindings: BTreeMap::new(),
-        options: BTreeMap::new(),
-    };
     let mut start = (Moment::now(), heap::mark());
     let mut rows = Vec::new();
-    let planned = plan_with(training, &cluster, &options, &header, &mut |name| {
+    let planned = plan_with(training, &cluster, &options, &Header::default(), &mut |name| {
         let (time, peak) = (start.0.elapsed(), heap::peak_since(start.1));
         if std::env::var_os("SCALE_VERBOSE").is_some() {
             println!("    plan: {name}: {time:.1?}, {} MiB", peak >> 20);

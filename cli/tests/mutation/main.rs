@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use trainc_backend::{Batches, Interleaving, Job, JobOptions, RunError, Tensor};
 use trainc_ir::op::{BatchNorm, Contraction, Elementwise, Indexing, Random, Real};
-use trainc_ir::plan::{BufferKind, Digests, Header, Plan, PlanInput, verify};
+use trainc_ir::plan::{BufferKind, Header, Plan, PlanInput, verify};
 use trainc_ir::{Cluster, DType, GraphBuilder, InputRole, OutputRole, TrainingGraph, Type};
 use trainc_passes::plan::partition::{RecomputePolicy, Stages};
 use trainc_passes::plan::{PlanOptions, ScheduleChoice, plan};
@@ -68,16 +68,7 @@ fn planned(training: &TrainingGraph, options: &PlanOptions) -> Plan {
     let text =
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/clusters/mixed.toml")).unwrap();
     let cluster = Cluster::from_toml("mixed.toml", &text).unwrap();
-    let digests = Digests { model: String::new(), training_graph: String::new(), cluster: String::new() };
-    let header = Header {
-        compiler: String::new(),
-        model: String::new(),
-        cluster: String::new(),
-        digests,
-        bindings: BTreeMap::new(),
-        options: BTreeMap::new(),
-    };
-    plan(training, &cluster, options, &header).expect("a small model fits").plan
+    plan(training, &cluster, options, &Header::default()).expect("a small model fits").plan
 }
 
 /// Whether the interpreter finds in every order what the training graph asks for.

@@ -2,10 +2,9 @@
 
 use super::{Kind, Target};
 use crate::corpus::seeds;
-use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use trainc_backend::{plan_to_json, plan_to_protobuf, read_plan, summary_to_json};
-use trainc_ir::plan::{Digests, Header, Plan, verify};
+use trainc_ir::plan::{Header, Plan, verify};
 use trainc_ir::text::parse;
 use trainc_ir::{Cluster, TrainingGraph};
 use trainc_passes::plan::partition::{RecomputePolicy, Stages};
@@ -67,23 +66,18 @@ fn run(input: &[u8]) {
 fn all_seeds() -> Vec<Vec<u8>> {
     let mut all = seeds("plan", "stages.json");
     let cluster = Cluster::from_toml("cluster.toml", CLUSTER).expect("the cluster is valid");
+    let text = || "fuzz".to_owned();
+    let header = Header { compiler: text(), model: text(), cluster: text(), ..Header::default() };
     for (stages, micro_batches, recompute) in
         [(1, 1, RecomputePolicy::None), (2, 4, RecomputePolicy::None), (2, 3, RecomputePolicy::Full)]
     {
         let options = PlanOptions::new(micro_batches, Stages::Forced(stages), recompute);
-        let plan: Plan = plan(&TRAINING, &cluster, &options, &header()).expect("it fits").plan;
+        let plan: Plan = plan(&TRAINING, &cluster, &options, &header).expect("it fits").plan;
         verify(&plan, &TRAINING).expect("the planner's plans are right");
         all.push(plan_to_json(&plan).into_bytes());
         all.push(plan_to_protobuf(&plan));
     }
     all
-}
-
-fn header() -> Header {
-    let digests = Digests { model: String::new(), training_graph: String::new(), cluster: String::new() };
-    let text = || "fuzz".to_owned();
-    let (bindings, options) = (BTreeMap::new(), BTreeMap::new());
-    Header { compiler: text(), model: text(), cluster: text(), digests, bindings, options }
 }
 
 const TOKENS: &[&str] = &[

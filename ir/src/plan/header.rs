@@ -6,8 +6,8 @@ use crate::ty::Type;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Where a plan comes from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Where a plan comes from. By default it says nothing, for plans that are only tried.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
     /// The compiler and its version.
@@ -25,7 +25,7 @@ pub struct Header {
 }
 
 /// Hexadecimal SHA-256 digests of the inputs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Digests {
     /// Of the model without the values of its weights.

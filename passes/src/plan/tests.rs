@@ -16,7 +16,7 @@ use trainc_ir::id::Id;
 use trainc_ir::op::{
     BatchNorm, Contraction, Convolution, Elementwise, Indexing, Literal, Movement, Real, ReduceKind, Reduction,
 };
-use trainc_ir::plan::{Digests, Header, Plan};
+use trainc_ir::plan::{Header, Plan};
 use trainc_ir::{Cluster, DType, GraphBuilder, InputRole, NodeGroupId, OutputRole, TrainingGraph, Type};
 
 /// A residual language model: lookup, `layers` times `x + relu(x w1) w2`, a head tied to the table, cross entropy.
@@ -118,17 +118,6 @@ pub(crate) fn cluster() -> Cluster {
     Cluster::from_toml("test.toml", text).unwrap()
 }
 
-pub(crate) fn header() -> Header {
-    Header {
-        compiler: "test".to_owned(),
-        model: "residual".to_owned(),
-        cluster: "test".to_owned(),
-        digests: Digests { model: String::new(), training_graph: String::new(), cluster: String::new() },
-        bindings: Default::default(),
-        options: Default::default(),
-    }
-}
-
 fn plan(training: &TrainingGraph, cuts: &[usize], micro_batches: u64, recompute: bool) -> Plan {
     let facts = Facts::new(training);
     let profiles = profiles(&facts);
@@ -141,7 +130,7 @@ fn plan(training: &TrainingGraph, cuts: &[usize], micro_batches: u64, recompute:
     }
     let shape = Shape { ranks: placed.len(), loops: 1, micro_batches };
     let schedule = ScheduleKind::OneFOneB.generate(&shape).unwrap();
-    build(&facts, &profiles, &cluster(), &placed, &schedule, header())
+    build(&facts, &profiles, &cluster(), &placed, &schedule, Header::default())
 }
 
 #[test]
@@ -177,7 +166,7 @@ fn a_toy_model_gets_one_gpu_unless_more_are_asked_for() {
     let training = language_model(4, 8);
     let of = |stages| {
         let options = PlanOptions::new(4, stages, RecomputePolicy::Fit);
-        plan_for(&training, &cluster(), &options, &header()).unwrap().plan.ranks.len()
+        plan_for(&training, &cluster(), &options, &Header::default()).unwrap().plan.ranks.len()
     };
     assert_eq!(of(Stages::Best { max: u32::MAX }), 1);
     assert_eq!(of(Stages::Forced(3)), 3);

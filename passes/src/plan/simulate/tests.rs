@@ -4,15 +4,14 @@ use super::*;
 use crate::plan::cost::{HardwareSpec, all_reduce, transfer};
 use crate::plan::partition::{RecomputePolicy, Stages};
 use crate::plan::profile::Work;
-use crate::plan::tests::{header, language_model};
+use crate::plan::tests::language_model;
 use crate::plan::{self, PlanOptions};
-use std::collections::BTreeMap;
 use trainc_ir::id::Id;
 use trainc_ir::op::{Contraction, Elementwise};
 use trainc_ir::plan::{
-    Action, Buffer, BufferId, BufferKind, BufferRef, Digests, EventRef, FORMAT, FrameId, GroupId, Header, Index,
-    InputId, Instr, Item, Kernel, KernelCall, KernelId, Locality, Operand, PlacementGroup, PlanInput, PortId,
-    Prediction, Program, ProgramId, Rank, Segment, Stream, StreamKind,
+    Action, Buffer, BufferId, BufferKind, BufferRef, EventRef, FORMAT, FrameId, GroupId, Header, Index, InputId, Instr,
+    Item, Kernel, KernelCall, KernelId, Locality, Operand, PlacementGroup, PlanInput, PortId, Prediction, Program,
+    ProgramId, Rank, Segment, Stream, StreamKind,
 };
 use trainc_ir::{Contention, DType, InputRole, Op, Phase, Slowdown, Type};
 
@@ -68,19 +67,10 @@ fn hand_written(ranks: &[Lines], communicators: &[&[usize]]) -> Plan {
         communicators: (0..communicators.len()).map(CommunicatorId::from_index).collect(),
     };
     let members = |of: &&[usize]| of.iter().map(|&r| RankId::from_index(r)).collect();
-    let digests = Digests { model: String::new(), training_graph: String::new(), cluster: String::new() };
-    let header = Header {
-        compiler: String::new(),
-        model: String::new(),
-        cluster: String::new(),
-        digests,
-        bindings: BTreeMap::new(),
-        options: BTreeMap::new(),
-    };
     let input = PlanInput { name: "x".into(), role: InputRole::Data, ty: Type::new(DType::F32, [1 << 20]) };
     Plan {
         format: FORMAT,
-        header,
+        header: Header::default(),
         micro_batches: 1,
         inputs: [input].into_iter().collect(),
         groups: [group].into_iter().collect(),
@@ -343,7 +333,8 @@ fn the_critical_path_has_no_gaps() {
     // The first stage's forward, a transfer, all of the second stage, a transfer, the last backward.
     let ranks: Vec<usize> = path.iter().map(|step| step.rank.index()).collect();
     assert_eq!(ranks, [0, 0, 1, 1, 1, 1, 1, 0]);
-    let planned = plan::plan(&language_model(6, 512), &plan::tests::cluster(), &options(4), &header()).unwrap();
+    let planned =
+        plan::plan(&language_model(6, 512), &plan::tests::cluster(), &options(4), &Header::default()).unwrap();
     let (timeline, path) = simulate_critical(&planned.plan, &plan::tests::cluster()).unwrap();
     let sum: u64 = path.iter().map(|step| step.span.end_ps - step.span.start_ps).sum();
     assert_eq!(sum, timeline.step_ps);
@@ -395,7 +386,7 @@ fn real_plans_run_as_predicted() {
     let training = language_model(6, 512);
     for (p, recompute) in [(1, RecomputePolicy::None), (2, RecomputePolicy::Full), (4, RecomputePolicy::None)] {
         let options = PlanOptions::new(8, Stages::Forced(p), recompute);
-        let planned = plan::plan(&training, &plan::tests::cluster(), &options, &header()).unwrap();
+        let planned = plan::plan(&training, &plan::tests::cluster(), &options, &Header::default()).unwrap();
         let mut undisturbed = plan::tests::cluster();
         undisturbed.contention = Contention::NONE;
         let timeline = simulate(&planned.plan, &undisturbed).unwrap();

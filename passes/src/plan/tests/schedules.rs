@@ -1,13 +1,13 @@
 //! Plans under every schedule; the plan verifier is the judge.
 
-use super::{cluster, header, language_model, residual_network};
+use super::{cluster, language_model, residual_network};
 use crate::plan::build::{PlacedStage, build};
 use crate::plan::crossing::StageUnits;
 use crate::plan::facts::Facts;
 use crate::plan::measure::profiles;
 use crate::schedule::{Generator, Schedule, ScheduleKind, Shape};
 use trainc_ir::id::Id;
-use trainc_ir::plan::Plan;
+use trainc_ir::plan::{Header, Plan};
 use trainc_ir::{NodeGroupId, TrainingGraph};
 
 /// The plan of a schedule, with the units divided evenly.
@@ -22,7 +22,7 @@ fn scheduled(training: &TrainingGraph, schedule: &Schedule, recompute: bool) -> 
         PlacedStage { stage: StageUnits { units, recompute }, group: NodeGroupId::from_index(0) }
     };
     let placed: Vec<PlacedStage> = (0..n_stages).map(place).collect();
-    build(&facts, &profiles(&facts), &cluster(), &placed, schedule, header())
+    build(&facts, &profiles(&facts), &cluster(), &placed, schedule, Header::default())
 }
 
 /// The shapes that a kind is tried in, as ranks and stages per rank.
