@@ -5,7 +5,7 @@ use trainc_ir::{Diagnostic, Diagnostics};
 
 /// A problem with a file that is read.
 pub const CANNOT_READ: &str = "E1001";
-/// A problem with a file or folder that is written.
+/// Standard output cannot be written, or the way from a folder to its model.
 pub const CANNOT_WRITE: &str = "E1002";
 /// An option whose value cannot be read.
 pub const BAD_OPTION: &str = "E1003";
@@ -49,7 +49,7 @@ pub const NOT_MEASURED: &str = "W1020";
 /// Every code of this crate with its meaning in one line, in order.
 pub const COMMAND_CODES: [(&str, &str); 20] = [
     (CANNOT_READ, "a file cannot be read: check the path and its permissions"),
-    (CANNOT_WRITE, "the output folder cannot be written: check the path and its permissions"),
+    (CANNOT_WRITE, "standard output cannot be written, or no path leads from the output folder to the model"),
     (BAD_OPTION, "the value of an option cannot be read: the message says what is expected"),
     (CONFLICTING_OPTIONS, "two options contradict each other, or an option contradicts the model"),
     (OTHER_MODEL, "the plan was compiled from another model: give the right one with --model, or compile again"),

@@ -12,3 +12,9 @@ err|
 $ cat out
 exit 0
 out| a file
+# Nor can a file in a folder that is not there.
+$ trainc cluster import $TESTDATA/clusters/mixed.toml -o nowhere/cluster.toml
+exit 1
+err| error[E0706]: cannot write `nowhere/cluster.toml`: no such file or directory
+err|   = help: give a file in a directory that exists, on a disk with room
+err|

@@ -6,8 +6,9 @@ use crate::table::{Align, Table};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use trainc::units::{bytes, count, time};
-use trainc::{CANNOT_WRITE, Failure, read_cluster};
-use trainc_ir::{Cluster, DType, Diagnostic, GpuType, Link, NodeGroup};
+use trainc::{Failure, read_cluster};
+use trainc_backend::write_file;
+use trainc_ir::{Cluster, DType, GpuType, Link, NodeGroup};
 
 /// Groups that are shown one by one.
 const MOST_ROWS: usize = 40;
@@ -23,10 +24,7 @@ pub(crate) fn run(command: &ClusterCommand, output: Output) -> Result<(), Failur
                 output.asked(&imported.toml);
                 return Ok(());
             };
-            std::fs::write(file, &imported.toml).map_err(|error| {
-                let message = format!("cannot write `{}`: {error}", file.display());
-                Failure::input(Diagnostic::error(CANNOT_WRITE, message))
-            })?;
+            write_file(file, imported.toml.as_bytes())?;
             output.report(&format!("{}\nwrote {}\n", head(&imported.cluster), file.display()));
             output.object(&object(&imported.cluster));
             Ok(())

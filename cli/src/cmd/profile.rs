@@ -5,8 +5,8 @@ use crate::output::Output;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
-use trainc::{BAD_OPTION, CANNOT_WRITE, Failure, INTERNAL_ERROR};
-use trainc_backend::{Context, Tensor, interpret};
+use trainc::{BAD_OPTION, Failure, INTERNAL_ERROR};
+use trainc_backend::{Context, Tensor, interpret, write_file};
 use trainc_ir::op::{Attention, Contraction, Elementwise, Real};
 use trainc_ir::{DType, Diagnostic, Graph, GraphBuilder, InputRole, Op, OutputRole, Type};
 
@@ -33,10 +33,7 @@ pub(crate) fn run(args: &ProfileArgs, output: Output) -> Result<(), Failure> {
         output.asked(&text);
         return Ok(());
     };
-    std::fs::write(file, &text).map_err(|error| {
-        let message = format!("cannot write `{}`: {error}", file.display());
-        Failure::input(Diagnostic::error(CANNOT_WRITE, message))
-    })?;
+    write_file(file, text.as_bytes())?;
     output.report(&format!("measured {}\nwrote {}\n", args.gpu, file.display()));
     Ok(())
 }
