@@ -1,6 +1,6 @@
 //! From a plan file to a plan that is known to compute what its model says.
 
-use crate::failure::{CANNOT_READ, DIFFERENT_PLANS, Failure, FailureKind, OTHER_GRAPH, OTHER_MODEL};
+use crate::failure::{DIFFERENT_PLANS, Failure, FailureKind, OTHER_GRAPH, OTHER_MODEL, unreadable};
 use crate::folder::{MODEL_PATH, PLAN_JSON, PLAN_PB, find_model, plan_file};
 use crate::header::{graph_digest, model_options};
 use crate::options::ModelOptions;
@@ -137,11 +137,8 @@ fn short(digest: &str) -> &str {
 
 /// Reads a plan file, in either form.
 pub(crate) fn read_plan_file(file: &Path) -> Result<Plan, Failure> {
-    let bytes = std::fs::read(file).map_err(|error| {
-        let message = format!("cannot read the plan `{}`: {error}", file.display());
-        let help = "give the folder that `trainc compile` wrote";
-        Failure::input(Diagnostic::error(CANNOT_READ, message).with_help(help))
-    })?;
+    let bytes = std::fs::read(file)
+        .map_err(|error| unreadable("plan", file, &error).with_help("give the folder that `trainc compile` wrote"))?;
     Ok(read_plan(&bytes, &file.display().to_string())?)
 }
 

@@ -1,6 +1,6 @@
 //! Reads cluster descriptions from files, whatever wrote them.
 
-use crate::failure::{CANNOT_READ, Failure, NOT_MEASURED};
+use crate::failure::{Failure, NOT_MEASURED, unreadable};
 use std::path::{Path, PathBuf};
 use trainc_ir::plan::Plan;
 use trainc_ir::{BlockTimes, Cluster, ClusterFile, Diagnostic, Diagnostics, ImportOptions, Imported, Profile};
@@ -48,10 +48,7 @@ pub fn read_cluster(files: &[PathBuf], options: &ImportOptions) -> Result<Import
 pub(crate) fn with_profile(cluster: Cluster, file: Option<&Path>) -> Result<(Cluster, Option<String>), Failure> {
     let Some(file) = file else { return Ok((cluster, None)) };
     let name = file.display().to_string();
-    let text = std::fs::read_to_string(file).map_err(|error| {
-        let message = format!("cannot read the profile `{name}`: {error}");
-        Failure::input(Diagnostic::error(CANNOT_READ, message))
-    })?;
+    let text = std::fs::read_to_string(file).map_err(|error| unreadable("profile", file, &error))?;
     let profile = Profile::read(&name, &text)?;
     Ok((cluster.profiled(&name, &profile)?, Some(text)))
 }
@@ -98,10 +95,7 @@ fn described(times: &BlockTimes) -> String {
 }
 
 fn bytes(file: &Path) -> Result<Vec<u8>, Failure> {
-    let failed = |error: &dyn std::fmt::Display| {
-        let message = format!("cannot read the cluster description `{}`: {error}", file.display());
-        Failure::input(Diagnostic::error(CANNOT_READ, message))
-    };
+    let failed = |why: &dyn std::fmt::Display| Failure::from(unreadable("cluster description", file, why));
     let size = std::fs::metadata(file).map_err(|error| failed(&error))?.len();
     if size > MOST_BYTES {
         return Err(failed(&format_args!("it has {size} bytes, expected at most {MOST_BYTES}")));

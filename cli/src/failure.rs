@@ -1,6 +1,7 @@
 //! Why a job ended early: whose fault it is, and everything there is to say about it.
 
 use std::fmt;
+use std::path::Path;
 use trainc_ir::{Diagnostic, Diagnostics};
 
 /// A problem with a file that is read.
@@ -122,6 +123,11 @@ impl Failure {
     pub fn usage(diagnostic: Diagnostic) -> Self {
         Self::new(FailureKind::Usage, diagnostic)
     }
+}
+
+/// What is said of a file that cannot be read; `what` is in it.
+pub(crate) fn unreadable(what: &str, file: &Path, why: &dyn fmt::Display) -> Diagnostic {
+    Diagnostic::error(CANNOT_READ, format!("cannot read the {what} `{}`: {why}", file.display()))
 }
 
 impl From<Diagnostics> for Failure {

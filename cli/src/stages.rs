@@ -1,6 +1,6 @@
 //! Reads descriptions of unequal pipeline stages.
 
-use crate::failure::{BAD_STAGES, CANNOT_READ, Failure};
+use crate::failure::{BAD_STAGES, Failure, unreadable};
 use serde::Deserialize;
 use std::path::Path;
 use trainc_ir::{Diagnostic, Place};
@@ -59,9 +59,7 @@ fn sum(file: &File, of: impl Fn(&Stage) -> u128) -> u128 {
 /// The file cannot be read, or describes no stages.
 pub fn read_stages(path: &Path) -> Result<Unequal, Failure> {
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        Failure::input(Diagnostic::error(CANNOT_READ, format!("cannot read the stages `{name}`: {error}")))
-    })?;
+    let text = std::fs::read_to_string(path).map_err(|error| unreadable("stages", path, &error))?;
     let file: File = toml::from_str(&text).map_err(|error| {
         let diagnostic = Diagnostic::error(BAD_STAGES, format!("`{name}` does not describe stages"));
         let why = error.message().trim().to_owned();

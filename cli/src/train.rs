@@ -1,7 +1,7 @@
 //! Runs a checked plan on this machine.
 
 use crate::check::Checked;
-use crate::failure::{CANNOT_READ, Failure, FailureKind, MISSING_WEIGHTS, RUN_FAILED};
+use crate::failure::{Failure, FailureKind, MISSING_WEIGHTS, RUN_FAILED, unreadable};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use trainc_backend::{Corpora, Job, JobOptions, RunError, StepReport, TokenWidth, TrainOptions, train};
@@ -85,10 +85,7 @@ pub fn run(
 
 fn corpora(plan: &Plan, options: &RunOptions) -> Result<Corpora, Failure> {
     let Some((file, width)) = &options.data else { return Ok(Corpora::synthetic(plan, options.seed)) };
-    let bytes = std::fs::read(file).map_err(|error| {
-        let message = format!("cannot read the data `{}`: {error}", file.display());
-        Failure::input(Diagnostic::error(CANNOT_READ, message))
-    })?;
+    let bytes = std::fs::read(file).map_err(|error| unreadable("data", file, &error))?;
     Corpora::tokens(plan, options.seed, &bytes, *width).map_err(|error| {
         let message = format!("the data `{}` do not fit the plan: {error}", file.display());
         let help = "the file must hold token ids as little-endian numbers of 16 bits, or 32 with --token-bits 32";

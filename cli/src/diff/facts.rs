@@ -1,11 +1,10 @@
 //! What is compared of a plan, read from a plan or, as far as it goes, from its summary.
 
 use crate::check::read_plan_file;
-use crate::failure::{CANNOT_READ, Failure};
+use crate::failure::{Failure, unreadable};
 use crate::folder::plan_file;
 use serde::Deserialize;
 use std::path::Path;
-use trainc_ir::Diagnostic;
 use trainc_ir::plan::{Breakdown, Plan};
 
 /// What is compared of a plan.
@@ -190,9 +189,8 @@ fn summary(file: &Path) -> Option<Result<Summary, Failure>> {
     let document: serde_json::Value = serde_json::from_str(&text).ok()?;
     document.get("step_time_s")?;
     Some(serde_json::from_value(document).map_err(|error| {
-        let message = format!("cannot read the summary `{}`: {error}", file.display());
         let help = "give a `summary.json` that this version of trainc wrote, or the folder or plan itself";
-        Failure::input(Diagnostic::error(CANNOT_READ, message).with_help(help))
+        unreadable("summary", file, &error).with_help(help).into()
     }))
 }
 
