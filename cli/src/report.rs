@@ -5,7 +5,7 @@ use std::fmt::Write;
 use trainc::units::{bytes, count, percent, rounded, time};
 use trainc::{CompileOptions, Compiled, join_units};
 use trainc_ir::Cluster;
-use trainc_ir::plan::{Access, Action, Holder, Instr, Item, Plan, PlanParameter, Rank, RankPrediction};
+use trainc_ir::plan::{Access, Action, Breakdown, Holder, Instr, Item, Plan, PlanParameter, Rank, RankPrediction};
 use trainc_passes::plan::partition::{Lost, Partition, RunnerUp};
 use trainc_passes::plan::simulate::unmeasured;
 
@@ -128,23 +128,12 @@ fn ranks(plan: &Plan) -> String {
 }
 
 fn memory(plan: &Plan) -> String {
-    let names = ["parameters", "gradients", "optimizer", "saved", "transient", "communication", "workspace", "context"];
     let mut headings = vec![("rank", Align::Right)];
-    headings.extend(names.map(|name| (name, Align::Right)));
+    headings.extend(Breakdown::default().parts().map(|(name, _)| (name, Align::Right)));
     let mut table = Table::new(&headings);
     for (i, _, prediction) in pairs(plan) {
-        let of = &prediction.breakdown;
-        let parts = [
-            of.parameters,
-            of.gradients,
-            of.optimizer,
-            of.saved,
-            of.transient,
-            of.communication,
-            of.workspace,
-            of.context,
-        ];
-        table.row(std::iter::once(i.to_string()).chain(parts.map(bytes)));
+        let parts = prediction.breakdown.parts().map(|(_, part)| bytes(part));
+        table.row(std::iter::once(i.to_string()).chain(parts));
     }
     format!("Memory of each rank\n{}", table.print())
 }

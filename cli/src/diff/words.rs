@@ -127,21 +127,9 @@ fn rank(a: &RankFacts, b: &RankFacts) -> Option<String> {
 
 /// The changes that make up a difference in memory, largest first.
 fn largest_changes(a: &Breakdown, b: &Breakdown) -> String {
-    let parts = |of: &Breakdown| {
-        let Breakdown { parameters, gradients, optimizer, saved, transient, communication, workspace, context } = of;
-        [
-            ("parameters", *parameters),
-            ("gradients", *gradients),
-            ("optimizer", *optimizer),
-            ("saved", *saved),
-            ("transient", *transient),
-            ("communication", *communication),
-            ("workspace", *workspace),
-            ("context", *context),
-        ]
-    };
+    let parts = a.parts().into_iter().zip(b.parts());
     let mut changes: Vec<(&str, u64, u64)> =
-        parts(a).into_iter().zip(parts(b)).map(|((name, a), (_, b))| (name, a, b)).filter(|(_, a, b)| a != b).collect();
+        parts.map(|((name, a), (_, b))| (name, a, b)).filter(|(_, a, b)| a != b).collect();
     changes.sort_by_key(|(_, a, b)| std::cmp::Reverse(a.abs_diff(*b)));
     let shown = |(name, a, b): &(&str, u64, u64)| {
         let sign = if b > a { '+' } else { '-' };

@@ -187,6 +187,23 @@ pub struct Breakdown {
     pub context: u64,
 }
 
+impl Breakdown {
+    /// All parts in order, with their names.
+    pub fn parts(&self) -> [(&'static str, u64); 8] {
+        let Self { parameters, gradients, optimizer, saved, transient, communication, workspace, context } = *self;
+        [
+            ("parameters", parameters),
+            ("gradients", gradients),
+            ("optimizer", optimizer),
+            ("saved", saved),
+            ("transient", transient),
+            ("communication", communication),
+            ("workspace", workspace),
+            ("context", context),
+        ]
+    }
+}
+
 /// Recomputation time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
