@@ -57,15 +57,20 @@ impl Batches for &Golden {
 
 /// A model compiled for the mixed cluster.
 fn compiled(model: &str, bind: &[(&str, u64)], micro_batches: u64, stages: u64, recompute: Recompute) -> Compiled {
+    let options = CompileOptions { stages: Some(stages), recompute, ..CompileOptions::default() };
+    compiled_with(model, bind, micro_batches, options)
+}
+
+/// The same with other options of the plan.
+fn compiled_with(model: &str, bind: &[(&str, u64)], micro_batches: u64, options: CompileOptions) -> Compiled {
     let model = ModelOptions {
         model: testdata("models").join(model),
         bindings: bind.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect(),
         micro_batches: Some(micro_batches),
         ..ModelOptions::default()
     };
-    let cluster = testdata("clusters/mixed.toml");
-    compile(&CompileOptions { model, cluster, stages: Some(stages), recompute, ..CompileOptions::default() })
-        .unwrap_or_else(|failure| panic!("{stages} stages, {recompute:?}: {failure}"))
+    let options = CompileOptions { model, cluster: testdata("clusters/mixed.toml"), ..options };
+    compile(&options).unwrap_or_else(|failure| panic!("{options:?}: {failure}"))
 }
 
 fn plan_of(stages: u64, micro_batches: u64, recompute: Recompute) -> Compiled {

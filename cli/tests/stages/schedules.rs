@@ -1,8 +1,8 @@
 //! Plans under every schedule: gradients equal to the bit with those of one stage, no byte touched that was not planned.
 
-use super::{Golden, SAMPLES, SEQ, bits, gradients, job, testdata};
+use super::{Golden, SAMPLES, SEQ, bits, compiled_with, gradients, job};
 use std::collections::BTreeMap;
-use trainc::{CompileOptions, Compiled, ModelOptions, Recompute, compile};
+use trainc::{CompileOptions, Compiled, Recompute};
 use trainc_backend::Interleaving;
 
 /// A schedule, the ranks, and the stages of each.
@@ -11,22 +11,14 @@ type Case = (&'static str, u64, u64);
 /// A model compiled under a schedule.
 fn compiled(model: &str, bind: &[(&str, u64)], micro_batches: u64, case: Case, recompute: Recompute) -> Compiled {
     let (schedule, ranks, loops) = case;
-    let model = ModelOptions {
-        model: testdata("models").join(model),
-        bindings: bind.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect(),
-        micro_batches: Some(micro_batches),
-        ..ModelOptions::default()
-    };
     let options = CompileOptions {
-        model,
-        cluster: testdata("clusters/mixed.toml"),
         stages: Some(ranks),
         recompute,
         schedule: schedule.parse().unwrap(),
         loops: Some(loops),
         ..CompileOptions::default()
     };
-    compile(&options).unwrap_or_else(|failure| panic!("{case:?}, {recompute:?}: {failure}"))
+    compiled_with(model, bind, micro_batches, options)
 }
 
 /// Trains one step under each schedule in checked mode. Cases take turns in what they recompute.
