@@ -253,7 +253,8 @@ pub(crate) struct SimulateArgs {
     /// The folder that `compile` wrote, or a plan file
     #[arg(value_name = "DIR", required_unless_present_any = ["uniform", "stages"])]
     pub(crate) plan: Option<PathBuf>,
-    /// The cluster description, a TOML file; another than the plan's shows what its GPUs and links would do to this plan
+    /// The cluster description: TOML, or nodes of Kubernetes or Slurm; another than the plan's shows what its GPUs and links
+    /// would do to this plan
     #[arg(long, value_name = "FILE", help_heading = "Cluster", required_unless_present_any = ["uniform", "stages"])]
     pub(crate) cluster: Option<PathBuf>,
     /// Measured times in place of modelled ones, as `trainc profile` writes them
