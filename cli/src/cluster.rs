@@ -1,6 +1,7 @@
 //! Reads cluster descriptions from files, whatever wrote them.
 
 use crate::failure::{Failure, NOT_MEASURED, unreadable};
+use crate::units::plural;
 use std::path::{Path, PathBuf};
 use trainc_ir::plan::Plan;
 use trainc_ir::{BlockTimes, Cluster, ClusterFile, Diagnostic, Diagnostics, ImportOptions, Imported, Profile};
@@ -68,7 +69,11 @@ pub(crate) fn not_measured(plan: &Plan, cluster: &Cluster) -> Vec<Diagnostic> {
         seen.push(&gpu.name);
         let names: Vec<String> = shapes.iter().map(|shape| format!("`{}`", shape.name)).collect();
         let message = format!("the profile has no times of {} on `{}`: they are modelled", names.join(", "), gpu.name);
-        let wanted = format!("the plan's micro-batches have {} of length {}", samples(first.micro_batch), first.seq);
+        let wanted = format!(
+            "the plan's micro-batches have {} of length {}",
+            plural(first.micro_batch, "sample", "samples"),
+            first.seq
+        );
         let mut has: Vec<String> = profile.blocks.iter().map(described).collect();
         has.dedup();
         let more = has.len().saturating_sub(MOST_BLOCKS);
@@ -83,15 +88,11 @@ pub(crate) fn not_measured(plan: &Plan, cluster: &Cluster) -> Vec<Diagnostic> {
     notes
 }
 
-fn samples(n: u64) -> String {
-    if n == 1 { "1 sample".to_owned() } else { format!("{n} samples") }
-}
-
 /// What block times are of.
 fn described(times: &BlockTimes) -> String {
     let name = times.name.as_ref().map_or_else(|| "any block".to_owned(), |name| format!("`{name}`"));
     let seq = times.seq.map(|seq| format!(" of length {seq}")).unwrap_or_default();
-    format!("{name} with {}{seq}", samples(times.micro_batch))
+    format!("{name} with {}{seq}", plural(times.micro_batch, "sample", "samples"))
 }
 
 fn bytes(file: &Path) -> Result<Vec<u8>, Failure> {

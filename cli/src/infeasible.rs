@@ -3,7 +3,7 @@
 use crate::failure::{Failure, FailureKind};
 use crate::options::{CompileOptions, ModelOptions};
 use crate::prepare::{Prepared, batch_of, prepare};
-use crate::units::{bytes, count};
+use crate::units::{bytes, count, plural};
 use std::ops::Range;
 use trainc_ir::plan::Header;
 use trainc_ir::{Cluster, Diagnostic, TrainingGraph};
@@ -107,7 +107,7 @@ fn reason(reason: &Reason, cluster: &Cluster, names: &[String]) -> Diagnostic {
         Reason::Memory { n_stages, stage, units, group, needed_bytes, available_bytes } => {
             let (needed, available) = (*needed_bytes, *available_bytes);
             let group = &cluster.groups[*group];
-            let stages = if *n_stages == 1 { "1 stage".to_owned() } else { format!("{n_stages} stages") };
+            let stages = plural(*n_stages as u64, "stage", "stages");
             let holds = join_units(names.get(Range::clone(units)).unwrap_or_default());
             let message = format!(
                 "no plan fits cluster `{}`: of {stages}, stage {stage} lacks {} on its {}",

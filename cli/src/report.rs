@@ -2,7 +2,7 @@
 
 use crate::table::{Align, Table};
 use std::fmt::Write;
-use trainc::units::{bytes, count, percent, rounded, time};
+use trainc::units::{bytes, count, percent, plural, rounded, time};
 use trainc::{CompileOptions, Compiled, join_units};
 use trainc_ir::Cluster;
 use trainc_ir::plan::{Access, Action, Breakdown, Holder, Instr, Item, Plan, PlanParameter, Rank, RankPrediction};
@@ -85,10 +85,6 @@ fn head(plan: &Plan) -> String {
         plural(plan.micro_batches, "micro-batch", "micro-batches"),
         plural(prediction.samples / plan.micro_batches.max(1), "sample", "samples"),
     )
-}
-
-fn plural(n: u64, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
 }
 
 fn pairs(plan: &Plan) -> impl Iterator<Item = (usize, &Rank, &RankPrediction)> {

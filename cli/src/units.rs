@@ -35,6 +35,11 @@ pub fn count(n: u64) -> String {
     out
 }
 
+/// A number of things: `1 rank`, `2 ranks`.
+pub fn plural(n: u64, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
 /// A count in words: `124 M`.
 pub fn rounded(n: u64) -> String {
     const UNITS: [(&str, u64); 4] = [("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000), ("T", 1_000_000_000_000)];

@@ -57,9 +57,9 @@ fn head(cluster: &Cluster) -> String {
     format!(
         "{}: {} on {} in {}{price}",
         cluster.name,
-        plural(gpus, "GPU", "GPUs"),
-        plural(nodes, "node", "nodes"),
-        plural(groups, "group", "groups")
+        counted(gpus, "GPU", "GPUs"),
+        counted(nodes, "node", "nodes"),
+        counted(groups, "group", "groups")
     )
 }
 
@@ -143,7 +143,7 @@ fn types(cluster: &Cluster) -> String {
 fn more(n: usize, one: &str, many: &str) -> String {
     match n.saturating_sub(MOST_ROWS) {
         0 => String::new(),
-        rest => format!("  and {} more\n", plural(rest as u64, one, many)),
+        rest => format!("  and {} more\n", counted(rest as u64, one, many)),
     }
 }
 
@@ -220,6 +220,7 @@ fn milli(thousandths: u64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-fn plural(n: u64, one: &str, many: &str) -> String {
+/// A number of things, with separators.
+fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(n), if n == 1 { one } else { many })
 }

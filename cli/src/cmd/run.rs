@@ -5,7 +5,7 @@ use crate::output::Output;
 use crate::table::{Align, Table};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Instant;
-use trainc::units::{bytes, count};
+use trainc::units::{bytes, count, plural};
 use trainc::{BAD_OPTION, CONFLICTING_OPTIONS, Checked, Failure, RunOptions, TOO_MANY_THREADS, Weights, check};
 use trainc_backend::{StepReport, TokenWidth};
 use trainc_ir::Diagnostic;
@@ -119,8 +119,7 @@ fn head(checked: &Checked, args: &RunArgs, weights: &Weights) -> String {
             format!("{loaded} weights from the model, {initialized} initialized (seed {}): {why}", args.seed)
         }
     };
-    let ranks = plan.ranks.len();
-    let ranks = if ranks == 1 { "1 rank".to_owned() } else { format!("{ranks} ranks, a thread each") };
+    let ranks = plural(plan.ranks.len() as u64, "rank", "ranks, a thread each");
     format!("{} on this machine: {ranks}\n  {origin}\n  data: {data}\n", plan.header.model)
 }
 
@@ -143,7 +142,7 @@ fn tail(checked: &Checked, args: &RunArgs, (first, last): (f64, f64), started: I
     let tokens = checked.plan.plan().prediction.tokens * u64::from(args.steps);
     let seconds = started.elapsed().as_secs_f64();
     let rate = (tokens as f64 / seconds.max(1e-9)) as u64;
-    let steps = if args.steps == 1 { "1 step".to_owned() } else { format!("{} steps", args.steps) };
+    let steps = plural(args.steps.into(), "step", "steps");
     format!("loss {first:.4} -> {last:.4} in {steps}, {seconds:.1} s, {} tokens/s on the CPU\n", count(rate))
 }
 

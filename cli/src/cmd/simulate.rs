@@ -5,7 +5,7 @@ use crate::cmd::schedule;
 use crate::output::Output;
 use crate::table::{Align, Table};
 use std::collections::BTreeMap;
-use trainc::units::{percent, time};
+use trainc::units::{percent, plural, time};
 use trainc::{Failure, Replayed, replay, trace};
 use trainc_backend::{trace_to_json, write_file};
 use trainc_ir::id::Id;
@@ -50,7 +50,7 @@ fn slowest(replayed: &Replayed) -> Option<(usize, u64)> {
 fn head(replayed: &Replayed) -> String {
     let (idle, whole) = idle(replayed);
     let n = replayed.plan.ranks.len();
-    let ranks = if n == 1 { "1 rank".to_owned() } else { format!("{n} ranks") };
+    let ranks = plural(n as u64, "rank", "ranks");
     let profiled = replayed.cluster.groups.values().any(|group| group.gpu.profile.is_some());
     let times = if profiled { "the times of the profile, modelled ones where it has none" } else { "modelled times" };
     let mut out = format!(

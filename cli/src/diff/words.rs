@@ -5,7 +5,7 @@ use super::condition::Metric;
 use super::facts::RankFacts;
 use super::{Difference, Facts, inside};
 use crate::infeasible::join_units;
-use crate::units::{bytes, percent};
+use crate::units::{bytes, percent, plural};
 use std::collections::BTreeMap;
 use trainc_ir::plan::Breakdown;
 
@@ -198,7 +198,7 @@ fn policies(a: &Facts, b: &Facts) -> Vec<Difference> {
         let old = before.get(stage).copied().unwrap_or(0);
         (old != *n).then(|| Difference {
             topic: "recomputed-blocks",
-            text: format!("stage {stage} recomputes {n} {} instead of {old}", if *n == 1 { "block" } else { "blocks" }),
+            text: format!("stage {stage} recomputes {} instead of {old}", plural(*n, "block", "blocks")),
             unit: None,
             before: Some(old.into()),
             after: Some((*n).into()),
