@@ -5,6 +5,7 @@ use super::{kubernetes, slurm_json};
 use crate::cluster::codes;
 use crate::diag::{Diagnostic, Diagnostics, Place};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
 /// Everything that may stand at the top: what schedulers print is told apart by it.
@@ -42,20 +43,19 @@ struct Nodes {
 
 /// Takes the GPUs of what the text describes.
 pub(super) fn read(file: &str, text: &str, gathering: &mut Gathering<'_>) -> Result<(), Diagnostics> {
-    let faulty = |error: &serde_json::Error| vec![fault(file, text, error)];
     if text.trim_start().starts_with('[') {
         return Err(vec![wrong(file, "a list")]);
     }
-    let head: Head = serde_json::from_str(text).map_err(|error| faulty(&error))?;
+    let head: Head = parsed(file, text)?;
     let items = head.items.as_deref().unwrap_or_default();
     let foreign = items.iter().filter_map(|item| item.kind.as_deref()).find(|kind| *kind != "Node");
     match head.kind.as_deref() {
         Some("Node") => {
-            let node: kubernetes::Node = serde_json::from_str(text).map_err(|error| faulty(&error))?;
+            let node: kubernetes::Node = parsed(file, text)?;
             kubernetes::nodes(vec![node], gathering);
         }
         Some("NodeList" | "List") if foreign.is_none() && head.items.is_some() => {
-            let list: NodeList = serde_json::from_str(text).map_err(|error| faulty(&error))?;
+            let list: NodeList = parsed(file, text)?;
             kubernetes::nodes(list.items, gathering);
         }
         Some(kind) => {
@@ -64,16 +64,20 @@ pub(super) fn read(file: &str, text: &str, gathering: &mut Gathering<'_>) -> Res
             return Err(vec![wrong(file, &format!("of the kind `{kind}`"))]);
         }
         None if head.sinfo.is_some() => {
-            let rows: Rows = serde_json::from_str(text).map_err(|error| faulty(&error))?;
+            let rows: Rows = parsed(file, text)?;
             slurm_json::rows(rows.sinfo, gathering);
         }
         None if head.nodes.is_some() => {
-            let nodes: Nodes = serde_json::from_str(text).map_err(|error| faulty(&error))?;
+            let nodes: Nodes = parsed(file, text)?;
             slurm_json::nodes(nodes.nodes, gathering);
         }
         None => return Err(vec![wrong(file, "JSON without `items`, `sinfo` or `nodes`")]),
     }
     Ok(())
+}
+
+fn parsed<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, Diagnostics> {
+    serde_json::from_str(text).map_err(|error| vec![fault(file, text, &error)])
 }
 
 fn wrong(file: &str, what: &str) -> Diagnostic {
