@@ -123,11 +123,13 @@ impl<'c> Gathering<'c> {
 
     /// Takes the GPUs of a device resource to be of one type of its maker, whose others they may as well be.
     pub(super) fn guess(&mut self, resource: &str, gpu: &str, node: &str) {
-        let arch = self.catalogue.find(gpu).map(|gpu| gpu.arch);
-        let others = self.catalogue.types().filter(|other| Some(other.arch) == arch && other.name != gpu);
-        let others = others.map(|other| other.name.clone()).collect();
+        let others = || {
+            let arch = self.catalogue.find(gpu).map(|gpu| gpu.arch);
+            let others = self.catalogue.types().filter(|other| Some(other.arch) == arch && other.name != gpu);
+            others.map(|other| other.name.clone()).collect()
+        };
         let entry = self.ambiguous.entry(resource.to_owned());
-        entry.or_insert_with(|| (gpu.to_owned(), others, Vec::new())).2.push(node.to_owned());
+        entry.or_insert_with(|| (gpu.to_owned(), others(), Vec::new())).2.push(node.to_owned());
     }
 
     /// Takes the GPUs of a node.
