@@ -15,10 +15,7 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
 
 /// `(x, region, scales, sizes)`; one of the last two is given.
 fn resize(lower: &mut Lower<'_>, call: &Call<'_>) -> Results {
-    let mode = call.string("mode", "nearest")?;
-    if mode != "nearest" {
-        return Err(Fail::form(format!("a resize of mode `{mode}`: only `nearest` is")));
-    }
+    only_nearest(call)?;
     if call.ints("axes")?.is_some() || call.int("antialias", 0)? != 0 {
         return Err(Fail::form("a resize of chosen axes, or with antialiasing"));
     }
@@ -45,13 +42,17 @@ fn resize(lower: &mut Lower<'_>, call: &Call<'_>) -> Results {
 
 /// The name of the operator before opset 10, with its scales as second operand.
 fn upsample(lower: &mut Lower<'_>, call: &Call<'_>) -> Results {
-    let mode = call.string("mode", "nearest")?;
-    if mode != "nearest" {
-        return Err(Fail::form(format!("a resize of mode `{mode}`: only `nearest` is")));
-    }
+    only_nearest(call)?;
     let shape = lower.shape(call.input(0)?);
     let factors = factors_of(call, 1)?;
     repeat(lower, call, &shape, factors)
+}
+
+fn only_nearest(call: &Call<'_>) -> Result<(), Fail> {
+    match call.string("mode", "nearest")?.as_str() {
+        "nearest" => Ok(()),
+        mode => Err(Fail::form(format!("a resize of mode `{mode}`: only `nearest` is"))),
+    }
 }
 
 fn whole_ratio(size: i64, own: u64) -> Option<u64> {
