@@ -39,8 +39,9 @@ mod visit;
 pub use build::{Copier, GraphBuilder};
 pub use cluster::{
     Arch, Basis, BlockTimes, CLUSTER_CODES, Catalogue, Cluster, ClusterFile, Contention, GpuProfile, GpuType,
-    ImportOptions, Imported, Link, LinkKind, MemoryReserve, NodeGroup, NodeGroupId, PROFILE_CODES, PeakFlops, Profile,
-    Rate, RateBasis, Rates, SharedEfficiency, Slowdown, TransferKind,
+    ImportOptions, Imported, KUBERNETES_PRODUCTS, KUBERNETES_RESOURCE, Link, LinkKind, MemoryReserve, NodeGroup,
+    NodeGroupId, PROFILE_CODES, PeakFlops, Profile, Rate, RateBasis, Rates, SLURM_CONSTRAINT, SLURM_GRES_TYPE,
+    SLURM_PARTITION, SharedEfficiency, Slowdown, TransferKind,
 };
 pub use diag::{Diagnostic, Diagnostics, Label, Place, Severity};
 pub use graph::{Def, Graph, Input, InputRole, Node, NodeId, Origin, Output, OutputRole, Value, ValueId};

@@ -9,7 +9,7 @@ use super::codes;
 use super::names::{distinct_labels, dns_label, is_label_key, is_label_value, one_line, yaml_label, yaml_text};
 use super::placement::{ESTIMATE_ONLY, PlacementRequest, RequestGroup};
 use std::fmt::Write as _;
-use trainc_ir::{Diagnostic, Diagnostics, Place};
+use trainc_ir::{Diagnostic, Diagnostics, KUBERNETES_PRODUCTS, KUBERNETES_RESOURCE, Place};
 
 /// What the plan does not say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,17 +58,7 @@ pub fn kubernetes_manifest(request: &PlacementRequest, options: &KubernetesOptio
     Ok(out)
 }
 
-/// Label of a group that names the resource to ask for, as of a slice of a GPU.
-const RESOURCE: &str = "kubernetes/resource";
 const GPU: &str = "nvidia.com/gpu";
-
-/// Labels that tell the type of a node's GPUs: one of them in the cluster description is asked for in place of the type's.
-const PRODUCTS: [&str; 4] = [
-    "nvidia.com/gpu.product",
-    "cloud.google.com/gke-accelerator",
-    "k8s.amazonaws.com/accelerator",
-    "karpenter.k8s.aws/instance-gpu-name",
-];
 
 fn check(request: &PlacementRequest) -> Result<(), Diagnostics> {
     let mut faults = Vec::new();
@@ -82,8 +72,9 @@ fn check(request: &PlacementRequest) -> Result<(), Diagnostics> {
             let help = if gpu.cuda { label } else { ESTIMATE_ONLY };
             faults.push(Diagnostic::error(codes::CANNOT_SELECT, message).at(at(), "asks for it").with_help(help));
         }
-        if let Some(resource) = group.labels.get(RESOURCE).filter(|resource| !is_label_key(resource)) {
-            let message = format!("`{RESOURCE}` of group `{}` cannot be `{}`", group.name, one_line(resource));
+        if let Some(resource) = group.labels.get(KUBERNETES_RESOURCE).filter(|resource| !is_label_key(resource)) {
+            let message =
+                format!("`{KUBERNETES_RESOURCE}` of group `{}` cannot be `{}`", group.name, one_line(resource));
             let help = "name a device resource, as `nvidia.com/mig-1g.10gb`";
             faults.push(Diagnostic::error(codes::BAD_LABEL, message).at(at(), "asks for it").with_help(help));
         }
@@ -101,7 +92,7 @@ fn check(request: &PlacementRequest) -> Result<(), Diagnostics> {
 
 /// The labels of the cluster description that nodes have.
 fn node_labels(group: &RequestGroup) -> impl Iterator<Item = (&str, &str)> {
-    let labels = group.labels.iter().filter(|(key, _)| !key.starts_with("slurm/") && *key != RESOURCE);
+    let labels = group.labels.iter().filter(|(key, _)| !key.starts_with("slurm/") && *key != KUBERNETES_RESOURCE);
     labels.map(|(key, value)| (key.as_str(), value.as_str()))
 }
 
@@ -214,7 +205,7 @@ spec:
             world = self.request.n_ranks(),
             master = self.master,
             port = self.options.port,
-            resource = yaml_label(group.labels.get(RESOURCE).map_or(GPU, String::as_str)),
+            resource = yaml_label(group.labels.get(KUBERNETES_RESOURCE).map_or(GPU, String::as_str)),
         );
         if self.options.claim.is_some() {
             out.push_str("            - name: job\n              mountPath: /job\n");
@@ -235,9 +226,10 @@ spec:
 fn selection(group: &RequestGroup) -> String {
     let gpu = &group.gpu;
     let mut labels: Vec<(&str, &str)> = node_labels(group).collect();
-    let told = labels.iter().any(|(key, _)| PRODUCTS.contains(key));
+    // A label that tells the type is asked for in place of the type's own.
+    let told = labels.iter().any(|(key, _)| KUBERNETES_PRODUCTS.contains(key));
     let product = gpu.gfd_product.as_ref().filter(|_| !told);
-    labels.extend(product.map(|product| (PRODUCTS[0], product.as_str())));
+    labels.extend(product.map(|product| (KUBERNETES_PRODUCTS[0], product.as_str())));
     let mut out = String::new();
     if !labels.is_empty() {
         out.push_str("      nodeSelector:\n");

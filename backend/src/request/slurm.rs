@@ -8,7 +8,7 @@
 use super::codes;
 use super::names::{dns_label, one_line, shell_word};
 use super::placement::{ESTIMATE_ONLY, PlacementRequest, RequestGroup};
-use trainc_ir::{Catalogue, Diagnostic, Diagnostics, Place};
+use trainc_ir::{Catalogue, Diagnostic, Diagnostics, Place, SLURM_CONSTRAINT, SLURM_GRES_TYPE, SLURM_PARTITION};
 
 /// What the plan does not say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,10 +28,6 @@ impl Default for SlurmOptions {
         Self { command: ["trainc", "run", "."].map(str::to_owned).to_vec(), port: 29_500, time: None, account: None }
     }
 }
-
-const GRES_TYPE: &str = "slurm/gres-type";
-const CONSTRAINT: &str = "slurm/constraint";
-const PARTITION: &str = "slurm/partition";
 
 /// The script, for `sbatch`.
 pub fn slurm_script(request: &PlacementRequest, options: &SlurmOptions) -> Result<String, Diagnostics> {
@@ -57,8 +53,8 @@ pub fn slurm_script(request: &PlacementRequest, options: &SlurmOptions) -> Resul
         directive("ntasks-per-node", &gpus.to_string());
         directive("gres", &format!("gpu:{gres}:{gpus}"));
         for (option, value) in [
-            ("constraint", group.labels.get(CONSTRAINT)),
-            ("partition", group.labels.get(PARTITION)),
+            ("constraint", group.labels.get(SLURM_CONSTRAINT)),
+            ("partition", group.labels.get(SLURM_PARTITION)),
             ("time", options.time.as_ref()),
             ("account", options.account.as_ref()),
         ] {
@@ -105,12 +101,12 @@ fn check(request: &PlacementRequest, options: &SlurmOptions) -> Result<Vec<Strin
     checked("the time limit".to_owned(), options.time.as_ref());
     checked("the account".to_owned(), options.account.as_ref());
     for group in &request.groups {
-        for key in [GRES_TYPE, CONSTRAINT, PARTITION] {
+        for key in [SLURM_GRES_TYPE, SLURM_CONSTRAINT, SLURM_PARTITION] {
             checked(format!("label `{key}` of group `{}`", group.name), group.labels.get(key));
         }
     }
     for group in &request.groups {
-        let gres = group.labels.get(GRES_TYPE).or(group.gpu.slurm_type.as_ref()).filter(|_| group.gpu.cuda);
+        let gres = group.labels.get(SLURM_GRES_TYPE).or(group.gpu.slurm_type.as_ref()).filter(|_| group.gpu.cuda);
         if let Some(gres) = gres {
             types.push(gres.clone());
             continue;
@@ -119,7 +115,7 @@ fn check(request: &PlacementRequest, options: &SlurmOptions) -> Result<Vec<Strin
             format!("Slurm cannot be asked for `{}`: it is no CUDA GPU with a known type name", group.gpu.name);
         let at = Place::Entity(format!("placement group `{}`", group.name));
         let help = if group.gpu.cuda {
-            format!("give its name in `gres.conf` as label `{GRES_TYPE}` of the group")
+            format!("give its name in `gres.conf` as label `{SLURM_GRES_TYPE}` of the group")
         } else {
             ESTIMATE_ONLY.to_owned()
         };
@@ -130,7 +126,7 @@ fn check(request: &PlacementRequest, options: &SlurmOptions) -> Result<Vec<Strin
 
 /// A warning where the type name does not tell GPU types apart and nothing else does.
 fn ambiguity(group: &RequestGroup, gres: &str) -> Option<String> {
-    if group.labels.contains_key(CONSTRAINT) || group.labels.contains_key(GRES_TYPE) {
+    if group.labels.contains_key(SLURM_CONSTRAINT) || group.labels.contains_key(SLURM_GRES_TYPE) {
         return None;
     }
     let catalogue = Catalogue::builtin();
@@ -139,7 +135,7 @@ fn ambiguity(group: &RequestGroup, gres: &str) -> Option<String> {
     (!others.is_empty()).then(|| {
         format!(
             "# Type {gres} may also mean {}: where the site has those too,\n\
-             # set the label {CONSTRAINT} or {GRES_TYPE} in the cluster file.\n",
+             # set the label {SLURM_CONSTRAINT} or {SLURM_GRES_TYPE} in the cluster file.\n",
             others.join(", ")
         )
     })

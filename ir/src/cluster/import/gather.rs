@@ -6,6 +6,7 @@ use super::write;
 use super::{ImportOptions, Imported};
 use crate::cluster::catalogue::Catalogue;
 use crate::cluster::codes;
+use crate::cluster::labels::KUBERNETES_PRODUCTS;
 use crate::cluster::topology::Cluster;
 use crate::diag::{Diagnostic, Diagnostics};
 use std::collections::BTreeMap;
@@ -36,7 +37,7 @@ pub(super) struct Offer {
 }
 
 /// The label of a GPU's product that requests ask for by themselves.
-pub(super) const GFD_PRODUCT: &str = "nvidia.com/gpu.product";
+pub(super) const GFD_PRODUCT: &str = KUBERNETES_PRODUCTS[0];
 
 /// What makes nodes equal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,6 +3,7 @@
 use super::gather::{GFD_PRODUCT, Gathering, Offer};
 use super::product::Slice;
 use crate::cluster::codes;
+use crate::cluster::labels::{KUBERNETES_PRODUCTS, KUBERNETES_RESOURCE};
 use crate::diag::Diagnostic;
 use serde::Deserialize;
 use serde_json::Value;
@@ -58,8 +59,6 @@ const MIG: &str = "nvidia.com/mig-";
 const GPU: &str = "nvidia.com/gpu";
 /// What time-slicing renames the resource to, where it is told to.
 const SHARED: &str = "nvidia.com/gpu.shared";
-/// Label of the request that names the resource to ask for.
-const RESOURCE: &str = "kubernetes/resource";
 
 /// Device resources of other makers, each with the labels that tell the type, and the type where none does.
 const OTHERS: [(&str, &[&str], Option<&str>); 6] = [
@@ -70,10 +69,6 @@ const OTHERS: [(&str, &[&str], Option<&str>); 6] = [
     ("aws.amazon.com/neuron", &["node.kubernetes.io/instance-type"], None),
     ("google.com/tpu", &["cloud.google.com/gke-tpu-accelerator"], None),
 ];
-
-/// Labels that clouds give a GPU's type by, where GPU feature discovery does not run.
-const CLOUD_PRODUCTS: [&str; 3] =
-    ["cloud.google.com/gke-accelerator", "k8s.amazonaws.com/accelerator", "karpenter.k8s.aws/instance-gpu-name"];
 
 /// Labels that a request selects nodes by, where they are there; the first spelling of each goes into the request.
 const SELECTORS: [&[&str]; 2] = [
@@ -153,8 +148,9 @@ fn device(node: &Node, resource: &str, count: u64, gathering: &mut Gathering<'_>
         || product.as_deref().is_some_and(|product| product.ends_with("-SHARED"))
         || label(node, "nvidia.com/gpu.replicas").and_then(|n| n.parse::<u64>().ok()).is_some_and(|n| n > 1);
     let product = product.map(|product| product.trim_end_matches("-SHARED").to_owned());
-    let product = product.or_else(|| first(node, &CLOUD_PRODUCTS));
-    offer.product_label = told(node, &[GFD_PRODUCT]).or_else(|| told(node, &CLOUD_PRODUCTS));
+    // Where GPU feature discovery does not run.
+    let product = product.or_else(|| first(node, &KUBERNETES_PRODUCTS[1..]));
+    offer.product_label = told(node, &KUBERNETES_PRODUCTS);
     let memory = |key: &str| label(node, key).and_then(|mib| mib.parse::<u64>().ok()).filter(|&mib| mib > 0);
     if let Some(profile) = resource.strip_prefix(MIG) {
         let Some(slice) = Slice::parse(profile) else {
@@ -162,7 +158,7 @@ fn device(node: &Node, resource: &str, count: u64, gathering: &mut Gathering<'_>
             return;
         };
         offer.memory_mib = memory(&format!("{MIG}{profile}.memory"));
-        offer.labels.insert(RESOURCE.to_owned(), resource.to_owned());
+        offer.labels.insert(KUBERNETES_RESOURCE.to_owned(), resource.to_owned());
         offer.slice = Some(slice);
         offer.product = product;
     } else {

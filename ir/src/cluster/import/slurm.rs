@@ -5,6 +5,7 @@ use super::gres;
 use super::hostlist::BadHosts;
 use super::product::Slice;
 use crate::cluster::codes;
+use crate::cluster::labels::{SLURM_CONSTRAINT, SLURM_GRES_TYPE, SLURM_PARTITION};
 
 /// A node, or many that are alike.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,11 +18,6 @@ pub(super) struct Machine {
     /// The partition to ask for it in.
     pub(super) partition: Option<String>,
 }
-
-/// Labels that requests to Slurm are made from.
-const GRES_TYPE: &str = "slurm/gres-type";
-const PARTITION: &str = "slurm/partition";
-const CONSTRAINT: &str = "slurm/constraint";
 
 /// States and flags in which a node takes no jobs; the first letters are enough.
 const UNUSABLE: [(&str, &str); 12] = [
@@ -60,15 +56,15 @@ pub(super) fn offer(node: &str, machine: &Machine, gathering: &mut Gathering<'_>
     }
     for gres in gpus {
         let mut labels = std::collections::BTreeMap::new();
-        labels.extend(gres.kind.iter().map(|kind| (GRES_TYPE.to_owned(), kind.clone())));
-        labels.extend(machine.partition.iter().map(|name| (PARTITION.to_owned(), name.clone())));
+        labels.extend(gres.kind.iter().map(|kind| (SLURM_GRES_TYPE.to_owned(), kind.clone())));
+        labels.extend(machine.partition.iter().map(|name| (SLURM_PARTITION.to_owned(), name.clone())));
         let sliced = gres.kind.as_deref().and_then(Slice::split);
         let (product, slice) = match sliced {
             Some((gpu, slice)) => (Some(gpu.to_owned()), Some(slice)),
             None => (gres.kind.clone().or_else(|| typed_by(&machine.features, gathering)), None),
         };
         let (hints, count) = (machine.features.clone(), gres.count);
-        let hint_label = Some(CONSTRAINT);
+        let hint_label = Some(SLURM_CONSTRAINT);
         gathering.offer(node, Offer { product, slice, hints, count, labels, hint_label, ..Offer::default() });
     }
 }
