@@ -4,7 +4,7 @@ use crate::failure::{DIFFERENT_PLANS, Failure, FailureKind, OTHER_GRAPH, OTHER_M
 use crate::folder::{MODEL_PATH, PLAN_JSON, PLAN_PB, find_model, plan_file};
 use crate::header::{graph_digest, model_options};
 use crate::options::ModelOptions;
-use crate::prepare::{Prepared, open_model, prepare};
+use crate::prepare::{Prepared, open_model, prepare_opened};
 use std::collections::BTreeMap;
 use std::path::Path;
 use trainc_backend::{current_file, read_plan};
@@ -44,7 +44,7 @@ pub fn check(path: &Path, model: Option<&Path>) -> Result<Checked, Failure> {
         Some(_) => failure,
     })?;
     same_model(&plan, &opened, &options)?;
-    let Prepared { model, training, micro_batches: _, micro_batch: _, notes } = prepare(&options, &mut |_| {})?;
+    let Prepared { model, training, micro_batches: _, micro_batch: _, notes } = prepare_opened(opened, &options)?;
     same_graph(&plan, &training)?;
     match verify(&plan, training.graph()) {
         Ok(plan) => Ok(Checked { plan, model, training, options, notes }),

@@ -52,8 +52,25 @@ struct Opened {
 /// What in the model or the options stands in the way.
 pub fn prepare(options: &ModelOptions, observer: &mut dyn FnMut(PassEvent<'_>)) -> Result<Prepared, Failure> {
     let chosen = training_options(options)?;
-    let Opened { model, graph, micro_batches, micro_batch, mut notes } = open(options)?;
-    let training = match lower_to_training(graph, &chosen, None, observer, &mut notes)? {
+    to_training(open(options)?, &chosen, observer)
+}
+
+/// As [`prepare`], of the model of these options that is open already.
+///
+/// # Errors
+/// As [`prepare`].
+pub(crate) fn prepare_opened(model: OnnxModel, options: &ModelOptions) -> Result<Prepared, Failure> {
+    let chosen = training_options(options)?;
+    to_training(lowered(model, options)?, &chosen, &mut |_| {})
+}
+
+fn to_training(
+    opened: Opened,
+    options: &TrainingOptions,
+    observer: &mut dyn FnMut(PassEvent<'_>),
+) -> Result<Prepared, Failure> {
+    let Opened { model, graph, micro_batches, micro_batch, mut notes } = opened;
+    let training = match lower_to_training(graph, options, None, observer, &mut notes)? {
         Lowering::Done(training) => verified(*training)?,
         Lowering::Stopped { after, graph: _ } => unreachable!("nothing was asked to stop after {after}"),
     };
@@ -129,7 +146,10 @@ pub(crate) fn batch_of(graph: &Graph) -> Option<u64> {
 }
 
 fn open(options: &ModelOptions) -> Result<Opened, Failure> {
-    let model = open_model(&options.model, options)?;
+    lowered(open_model(&options.model, options)?, options)
+}
+
+fn lowered(model: OnnxModel, options: &ModelOptions) -> Result<Opened, Failure> {
     let (micro_batches, micro_batch) = match (options.micro_batches, options.global_batch) {
         (Some(0), _) | (_, Some(0)) => {
             let message = "a step of no micro-batches or samples trains nothing";
