@@ -52,8 +52,6 @@ pub(crate) fn searched(
 }
 
 fn cost(costs: &StageCosts<'_>, stage: &StageChoice) -> StageCost {
-    let whole = stage.backward_ps - stage.recompute_ps;
-    let weight = costs.weight_time(stage.units.clone(), stage.group).min(whole);
     let kept = stage.units.clone().map(|unit| {
         let profile: &UnitProfile = &costs.units()[unit];
         let saved = if stage.recomputed.contains(&unit) { 0 } else { profile.saved_bytes };
@@ -61,13 +59,9 @@ fn cost(costs: &StageCosts<'_>, stage: &StageChoice) -> StageCost {
     });
     let kept_bytes = kept.fold(0u64, u64::saturating_add);
     StageCost {
-        forward_ps: stage.forward_ps,
-        backward_ps: whole,
-        input_grad_ps: whole - weight,
-        weight_grad_ps: weight,
-        recompute_ps: stage.recompute_ps,
         kept_bytes,
         // What the weights' gradients read may be all of it.
         kept_for_weights_bytes: kept_bytes,
+        ..costs.work(stage)
     }
 }

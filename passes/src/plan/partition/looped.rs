@@ -11,7 +11,7 @@ use super::stage_cost::{RecomputePolicy, StageCosts};
 use super::{Lost, MAX_RUNNER_UPS, Partition, PartitionOptions, RunnerUp, StageChoice, Stages, count, usable_gpus};
 use crate::plan::flow;
 use crate::plan::profile::UnitProfile;
-use crate::schedule::{Boundary, Costs, Generator, Schedule, Shape, StageCost, simulate};
+use crate::schedule::{Boundary, Costs, Generator, Schedule, Shape, simulate};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use trainc_ir::id::Id;
@@ -195,18 +195,7 @@ impl<'t> Trial<'t> {
             return Err(shortage);
         }
         let stages: Vec<StageChoice> = stages.into_iter().flatten().collect();
-        let cost = |choice: &StageChoice| {
-            let whole = choice.backward_ps - choice.recompute_ps;
-            let weight = self.costs.weight_time(choice.units.clone(), choice.group).min(whole);
-            StageCost {
-                forward_ps: choice.forward_ps,
-                backward_ps: whole,
-                input_grad_ps: whole - weight,
-                weight_grad_ps: weight,
-                recompute_ps: choice.recompute_ps,
-                ..StageCost::default()
-            }
-        };
+        let cost = |choice| self.costs.work(choice);
         let costs = Costs { stages: stages.iter().map(cost).collect(), boundaries, traffic: None };
         let update = |rank| {
             let of_rank = self.schedule.stages_of(rank).map(|stage| stages[stage].update_ps);

@@ -1,8 +1,9 @@
 //! What a range of units costs as one stage: `cost(range, group, in flight) -> frontier of bytes and time`.
 
-use super::PartitionOptions;
+use super::{PartitionOptions, StageChoice};
 use crate::plan::cost::{HardwareSpec, MissingType};
 use crate::plan::profile::UnitProfile;
+use crate::schedule::StageCost;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use trainc_ir::id::Id;
@@ -215,9 +216,19 @@ impl<'a> StageCosts<'a> {
         self.times[group.index()].as_ref().map_or(0, |times| times.update.over(range))
     }
 
-    /// Time of what the backward does for weights alone.
-    pub fn weight_time(&self, range: Range<usize>, group: NodeGroupId) -> u64 {
-        self.times[group.index()].as_ref().map_or(0, |times| times.weight_grad.over(range))
+    /// The times of a stage's work as the schedule divides it; its bytes are left at zero.
+    pub(crate) fn work(&self, stage: &StageChoice) -> StageCost {
+        let whole = stage.backward_ps - stage.recompute_ps;
+        let times = self.times[stage.group.index()].as_ref();
+        let weight = times.map_or(0, |times| times.weight_grad.over(stage.units.clone())).min(whole);
+        StageCost {
+            forward_ps: stage.forward_ps,
+            backward_ps: whole,
+            input_grad_ps: whole - weight,
+            weight_grad_ps: weight,
+            recompute_ps: stage.recompute_ps,
+            ..StageCost::default()
+        }
     }
 
     /// The least time that the units take on the group, whatever fits.
