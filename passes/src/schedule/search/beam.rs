@@ -2,7 +2,7 @@
 
 use super::bound::Tails;
 use super::flow::{Flow, Next};
-use super::list::leaves_room;
+use super::list::competing;
 use super::{Best, FoundBy, Unequal};
 
 /// Orders that are kept at most.
@@ -60,18 +60,4 @@ pub(super) fn improve(problem: &Unequal, best: &mut Best, steps: &mut u64) {
         }
         beam = wider;
     }
-}
-
-/// The work that could be done first, and those that compete with it.
-fn competing(flow: &Flow) -> Vec<Next> {
-    let works = (0..flow.free.len()).flat_map(|rank| {
-        flow.next(rank).filter(move |next| leaves_room(flow, rank, next.work)).map(move |next| (next.end, rank, next))
-    });
-    let Some((end, rank, first)) = works.min_by_key(|&(end, rank, _)| (end, rank)) else {
-        return Vec::new();
-    };
-    let rivals = flow
-        .next(rank)
-        .filter(|next| next.work == first.work || (next.start < end && leaves_room(flow, rank, next.work)));
-    rivals.collect()
 }

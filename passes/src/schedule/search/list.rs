@@ -68,22 +68,27 @@ pub(super) fn improve(problem: &Unequal, best: &mut Best, steps: &mut u64, lower
 /// Builds an order; false if memory lets none of the ranks go on.
 fn build(flow: &mut Flow, rule: Rule) -> bool {
     while !flow.is_done() {
-        let works = (0..flow.free.len()).flat_map(|rank| {
-            let flow = &*flow;
-            flow.next(rank)
-                .filter(move |next| leaves_room(flow, rank, next.work))
-                .map(move |next| (next.end, rank, next))
-        });
-        let Some((end, rank, first)) = works.min_by_key(|&(end, rank, _)| (end, rank)) else {
+        let Some(next) = competing(flow).into_iter().min_by_key(|next| priority(rule, next)) else {
             return false;
         };
-        let rivals = flow
-            .next(rank)
-            .filter(|next| next.work == first.work || (next.start < end && leaves_room(flow, rank, next.work)));
-        let next = rivals.min_by_key(|next| priority(rule, next)).expect("the first is among them");
         flow.push(next);
     }
     true
+}
+
+/// The work that could be done first, and those that compete with it on its rank; nothing if memory lets none of the ranks
+/// go on.
+pub(super) fn competing(flow: &Flow) -> Vec<Next> {
+    let works = (0..flow.free.len()).flat_map(|rank| {
+        flow.next(rank).filter(move |next| leaves_room(flow, rank, next.work)).map(move |next| (next.end, rank, next))
+    });
+    let Some((end, rank, first)) = works.min_by_key(|&(end, rank, _)| (end, rank)) else {
+        return Vec::new();
+    };
+    let rivals = flow
+        .next(rank)
+        .filter(|next| next.work == first.work || (next.start < end && leaves_room(flow, rank, next.work)));
+    rivals.collect()
 }
 
 /// The least comes next.
@@ -106,7 +111,7 @@ fn priority(rule: Rule, next: &Next) -> (u64, u64, Reverse<usize>, u64) {
 }
 
 /// Whether the oldest micro-batch of the rank can still come to its end after the work, whatever else is kept.
-pub(super) fn leaves_room(flow: &Flow, rank: usize, work: Work) -> bool {
+fn leaves_room(flow: &Flow, rank: usize, work: Work) -> bool {
     if !flow.grows(work) {
         return true;
     }
