@@ -68,15 +68,11 @@ impl<'a> Flow<'a> {
     pub(super) fn new(problem: &'a Unequal) -> Self {
         let (n_stages, n_ranks) = (problem.rank_of.len(), problem.room_bytes.len());
         let on = |rank| (0..n_stages).filter(|&stage| problem.rank_of[stage] == rank).collect();
-        let hand_over = (0..n_stages - 1).map(|stage| {
-            let here = problem.rank_of[stage] == problem.rank_of[stage + 1];
-            if here { Boundary::default() } else { problem.costs.boundaries[stage] }
-        });
         let n_pairs = n_stages * problem.micro_batches as usize;
         Self {
             problem,
             stages_of: (0..n_ranks).map(on).collect(),
-            hand_over: hand_over.collect(),
+            hand_over: problem.costs.hand_over(&problem.rank_of),
             done: vec![Done::default(); n_stages],
             free: vec![0; n_ranks],
             bytes: vec![0; n_ranks],

@@ -20,14 +20,7 @@ const NEVER: u64 = u64::MAX;
 pub(super) fn run(schedule: &Schedule, costs: &Costs) -> Option<Vec<End>> {
     let n_stages = schedule.n_stages();
     let n_pairs = n_stages * schedule.micro_batches as usize;
-    let hand_over = |boundary: usize| -> Boundary {
-        if schedule.rank_of[boundary] == schedule.rank_of[boundary + 1] {
-            Boundary::default()
-        } else {
-            costs.boundaries[boundary]
-        }
-    };
-    let hand_over: Vec<Boundary> = (0..n_stages.saturating_sub(1)).map(hand_over).collect();
+    let hand_over = costs.hand_over(&schedule.rank_of);
     // When a stage's input, and the gradient of its output, have arrived.
     let mut input = vec![NEVER; n_pairs];
     let mut gradient = vec![NEVER; n_pairs];

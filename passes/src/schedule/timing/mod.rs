@@ -87,6 +87,12 @@ impl Costs {
         Self { stages: vec![stage; n_stages], boundaries, traffic: None }
     }
 
+    /// Between each stage and the next; nothing where both are on one rank.
+    pub(super) fn hand_over(&self, rank_of: &[usize]) -> Vec<Boundary> {
+        let boundaries = rank_of.windows(2).zip(&self.boundaries);
+        boundaries.map(|(ranks, &cost)| if ranks[0] == ranks[1] { Boundary::default() } else { cost }).collect()
+    }
+
     /// There are numbers for all stages and boundaries.
     pub(super) fn check(&self, n_stages: usize) -> Result<(), ScheduleError> {
         let traffic = self.traffic.iter().flat_map(|traffic| {
