@@ -5,7 +5,7 @@ use super::crossing::{Crossing, StageUnits};
 use super::facts::{Facts, Source, UnitContribution};
 use super::flow::Flow;
 use super::layout::live::locals_peak;
-use super::profile::{BlockShape, ParameterProfile, UnitProfile, Work};
+use super::profile::{BlockShape, ParameterProfile, UnitProfile, Work, block_name};
 use super::segments::{Pool, sum_type};
 use super::split::split;
 use super::stage::{Act, Context, draft};
@@ -111,7 +111,7 @@ fn holdings(facts: &Facts<'_>, unit: usize) -> UnitProfile {
     };
     profile.block = profile.class.map(|class| {
         let (samples, tokens) = batch(facts.training);
-        let name = facts.blocks.classes[class].name.replace(' ', "_");
+        let name = block_name(&facts.blocks.classes[class].name);
         BlockShape { name, micro_batch: samples, seq: tokens.checked_div(samples).unwrap_or(0) }
     });
     let reads: BTreeSet<ValueId> =

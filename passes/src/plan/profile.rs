@@ -76,6 +76,11 @@ pub struct BlockShape {
     pub seq: u64,
 }
 
+/// The name of a class of blocks as it stands in the names of segments.
+pub(crate) fn block_name(class: &str) -> String {
+    class.replace(' ', "_")
+}
+
 /// One unit (block, embedding, head) of the model for one micro-batch. All bytes are exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnitProfile {

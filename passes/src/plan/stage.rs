@@ -4,6 +4,7 @@ use super::crossing::{Crossing, StageUnits, Transfer};
 use super::facts::{Facts, Source};
 use super::flow::Flow;
 use super::fold::{Run, fold};
+use super::profile::block_name;
 use super::segments::{Built, Key, Pool, Sum, sum_name, sum_type};
 use super::split::{Part, split};
 use crate::schedule::{Schedule, WorkKind};
@@ -318,7 +319,7 @@ impl Builder<'_, '_, '_> {
     fn unit_name(&self, unit: usize) -> String {
         let blocks = &self.context.facts.blocks;
         let Some(unit) = blocks.units.get(unit) else { return "model".to_owned() };
-        unit.class.map_or_else(|| unit.name.clone(), |class| blocks.classes[class].name.replace(' ', "_"))
+        unit.class.map_or_else(|| unit.name.clone(), |class| block_name(&blocks.classes[class].name))
     }
 
     fn transfers(&self, stage: usize, backward: bool, way: Way) -> Vec<Transfer> {

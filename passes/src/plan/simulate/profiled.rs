@@ -1,7 +1,7 @@
 //! Measured times of blocks in place of those that the cost model gives the segments of a plan.
 
 use crate::plan::cost::HardwareSpec;
-use crate::plan::profile::BlockShape;
+use crate::plan::profile::{BlockShape, block_name};
 use std::collections::BTreeMap;
 use trainc_ir::plan::Plan;
 use trainc_ir::{GpuType, Phase};
@@ -25,7 +25,7 @@ pub(super) fn replace(plan: &Plan, spec: &HardwareSpec, times: &mut Times) {
     let mut replaced = times.clone();
     for (segment, time) in plan.segments.values().zip(&mut replaced) {
         let (Some((block, part)), Ok(time)) = (segment.name.rsplit_once('.'), time) else { continue };
-        if !plan.prediction.blocks.iter().any(|class| class.name.replace(' ', "_") == block) {
+        if !plan.prediction.blocks.iter().any(|class| block_name(&class.name) == block) {
             continue;
         }
         let shape = BlockShape { name: block.to_owned(), micro_batch, seq };
@@ -51,7 +51,7 @@ pub(super) fn replace(plan: &Plan, spec: &HardwareSpec, times: &mut Times) {
 pub fn unmeasured(plan: &Plan, gpu: &GpuType) -> Vec<BlockShape> {
     let Some(profile) = gpu.profile.as_ref().filter(|profile| !profile.blocks.is_empty()) else { return Vec::new() };
     let Some((micro_batch, seq)) = shape(plan) else { return Vec::new() };
-    let names = plan.prediction.blocks.iter().map(|class| class.name.replace(' ', "_"));
+    let names = plan.prediction.blocks.iter().map(|class| block_name(&class.name));
     let shapes = names.map(|name| BlockShape { name, micro_batch, seq });
     shapes.filter(|shape| profile.block(&shape.name, micro_batch, seq).is_none()).collect()
 }
