@@ -61,7 +61,7 @@ pub(super) fn partition(
         }
     }
     if found.is_empty() {
-        return Err(explain(&costs, options, failed, reason));
+        return Err(explain(&costs, options, &limits, failed, reason));
     }
     found.sort_by_key(|division| (division.step_ps, division.n_ranks));
     let chosen = match options.stages {
@@ -378,7 +378,13 @@ fn least_greatest(n_units: usize, n_stages: usize, cost: impl Fn(usize, Range<us
 }
 
 /// Why nothing fits, and whether recomputing would help.
-fn explain(costs: &StageCosts<'_>, options: &PartitionOptions, failed: Vec<Shortage>, reason: Reason) -> Infeasible {
+fn explain(
+    costs: &StageCosts<'_>,
+    options: &PartitionOptions,
+    limits: &[u32],
+    failed: Vec<Shortage>,
+    reason: Reason,
+) -> Infeasible {
     let Some(least) = failed.into_iter().min_by_key(|shortage| shortage.missing) else {
         return Infeasible { reason, changes: Vec::new() };
     };
@@ -390,26 +396,20 @@ fn explain(costs: &StageCosts<'_>, options: &PartitionOptions, failed: Vec<Short
         }
     }
     if let Stages::Forced(asked) = options.stages {
-        let more = |ranks: &u32| {
-            let options = PartitionOptions { stages: Stages::Forced(*ranks), ..options.clone() };
-            usable_gpus(costs, &options).iter().sum::<u32>() >= *ranks && partition_of(costs, &options).is_some()
-        };
-        let most = (costs.n_units() / options.loops) as u32;
-        changes.extend((asked + 1..=most.min(super::MAX_STAGES)).find(more).map(Change::Stages));
+        let usable = limits.iter().copied().fold(0u32, u32::saturating_add);
+        let most = ((costs.n_units() / options.loops) as u32).min(super::MAX_STAGES).min(usable);
+        let more = |ranks: &u32| fits(costs, options, limits, *ranks as usize);
+        changes.extend((asked + 1..=most).find(more).map(Change::Stages));
     }
     Infeasible { reason: least.reason, changes }
 }
 
-/// Whether a division fits, without looking for what to change where none does.
-fn partition_of(costs: &StageCosts<'_>, options: &PartitionOptions) -> Option<u64> {
-    let Stages::Forced(ranks) = options.stages else { return None };
-    let shape = Shape { ranks: ranks as usize, loops: options.loops, micro_batches: options.micro_batches };
-    let schedule = options.schedule.generate(&shape).ok()?;
-    let limits = usable_gpus(costs, options);
-    let fits = |groups| {
+/// Whether some division into that many ranks fits.
+fn fits(costs: &StageCosts<'_>, options: &PartitionOptions, limits: &[u32], ranks: usize) -> bool {
+    let shape = Shape { ranks, loops: options.loops, micro_batches: options.micro_batches };
+    let Ok(schedule) = options.schedule.generate(&shape) else { return false };
+    placements(costs, limits, ranks).into_iter().any(|groups| {
         let trial = Trial::new(costs, options, &schedule, groups);
-        let divided = trial.divisions().into_iter().filter_map(|cuts| trial.divide(&cuts).ok().flatten());
-        divided.map(|division| division.step_ps).min()
-    };
-    placements(costs, &limits, ranks as usize).into_iter().filter_map(fits).min()
+        trial.divisions().iter().any(|cuts| matches!(trial.divide(cuts), Ok(Some(_))))
+    })
 }
