@@ -4,7 +4,7 @@
 //! width of the row then take their places.
 
 use super::Fuser;
-use super::product::sums;
+use super::product::{factors, sums};
 use super::softmax::row_reduction;
 use crate::transform::view;
 use trainc_ir::op::{Elementwise, Normalization, Real, ReduceKind, Reduction};
@@ -93,8 +93,7 @@ fn quotient(graph: &Graph, value: ValueId) -> Option<Quotient> {
         let variance = view::elementwise(graph, operands[1], &E::Sqrt)?[0];
         return Some(Quotient { d: operands[0], variance, weight: None });
     }
-    let &[a, b] = view::elementwise(graph, value, &E::Mul)? else { return None };
-    [(a, b), (b, a)].into_iter().find_map(|(d, factor)| {
+    factors(graph, value).into_iter().find_map(|(d, factor)| {
         if let Some(variance) = inverse_root(graph, factor) {
             return Some(Quotient { d, variance, weight: None });
         }
@@ -121,9 +120,8 @@ fn inverse_root(graph: &Graph, value: ValueId) -> Option<ValueId> {
 
 /// `v` and `w` of `w / sqrt(v)`, where `w` is a vector over the last axis.
 fn weighted_root(graph: &Graph, value: ValueId) -> Option<(ValueId, ValueId)> {
-    let &[a, b] = view::elementwise(graph, value, &Elementwise::Mul)? else { return None };
     let width = *graph.ty(value).shape.last()?;
-    [(a, b), (b, a)].into_iter().find_map(|(root, weight)| {
+    factors(graph, value).into_iter().find_map(|(root, weight)| {
         let is_vector = graph.ty(weight).shape == [width];
         is_vector.then(|| Some((inverse_root(graph, root)?, weight))).flatten()
     })
@@ -140,14 +138,10 @@ fn weighted(f: &mut Fuser, y: ValueId, weight: ValueId) -> Option<ValueId> {
 /// `x r + (b - mean(x) r)` with `r = w / sqrt(mean((x - mean(x))^2) + eps)`, as Keras spells layer norm.
 fn folded(f: &mut Fuser, value: ValueId) -> Option<ValueId> {
     let graph = f.graph();
-    let product = |value: ValueId| match view::elementwise(graph, value, &Elementwise::Mul) {
-        Some(&[a, b]) => vec![(a, b), (b, a)],
-        Some(_) | None => Vec::new(),
-    };
     let (x, root, bias) = sums(graph, value).into_iter().find_map(|(scaled, rest)| {
         let &[bias, taken] = view::elementwise(graph, rest, &Elementwise::Sub)? else { return None };
-        product(scaled).into_iter().find_map(|(x, root)| {
-            let mean = product(taken).into_iter().find(|&(_, same)| same == root)?.0;
+        factors(graph, scaled).into_iter().find_map(|(x, root)| {
+            let mean = factors(graph, taken).into_iter().find(|&(_, same)| same == root)?.0;
             (row_reduction(graph, mean, ReduceKind::Mean)? == x).then_some((x, root, bias))
         })
     })?;

@@ -60,7 +60,16 @@ fn power(graph: &Graph, value: ValueId) -> Option<(ValueId, usize)> {
 
 /// The two operands of a sum, in both orders.
 pub(super) fn sums(graph: &Graph, value: ValueId) -> Vec<(ValueId, ValueId)> {
-    match view::elementwise(graph, value, &Elementwise::Add) {
+    both_orders(graph, value, &Elementwise::Add)
+}
+
+/// The two operands of a product, in both orders.
+pub(super) fn factors(graph: &Graph, value: ValueId) -> Vec<(ValueId, ValueId)> {
+    both_orders(graph, value, &Elementwise::Mul)
+}
+
+fn both_orders(graph: &Graph, value: ValueId, op: &Elementwise) -> Vec<(ValueId, ValueId)> {
+    match view::elementwise(graph, value, op) {
         Some(&[a, b]) => vec![(a, b), (b, a)],
         Some(_) | None => Vec::new(),
     }

@@ -2,7 +2,7 @@
 //! of the last axis, or its even and odd positions.
 
 use super::Fuser;
-use super::product::sums;
+use super::product::{factors, sums};
 use crate::transform::view;
 use trainc_ir::op::{Attention, Elementwise, Movement};
 use trainc_ir::{Def, Graph, Op, ValueId};
@@ -123,14 +123,6 @@ fn whole(graph: &Graph, value: ValueId) -> Option<Rotation> {
         let (_, cos) = factors(graph, direct).into_iter().find(|&(found, _)| found == x)?;
         Some(Rotation { x, cos, sin, parts })
     })
-}
-
-/// The factors of a product, in both orders.
-fn factors(graph: &Graph, value: ValueId) -> Vec<(ValueId, ValueId)> {
-    match view::elementwise(graph, value, &Elementwise::Mul) {
-        Some(&[a, b]) => vec![(a, b), (b, a)],
-        Some(_) | None => Vec::new(),
-    }
 }
 
 /// `straight cos` and `across sin`.
