@@ -3,7 +3,7 @@
 use super::crossing::{StageUnits, transfers};
 use super::facts::Facts;
 use super::flow::Flow;
-use super::layout::live::Layout;
+use super::layout::live::{Layout, PACKING_STEPS, layout};
 use super::layout::turns::settle;
 use super::program::{Ordered, Placed, order};
 use super::segments::{Key, Pool};
@@ -64,9 +64,10 @@ pub(crate) fn assemble(facts: &Facts<'_>, stages: &[StageUnits], schedule: &Sche
         parameters: Vec::new(),
         activation_bytes: Vec::new(),
     };
-    for (index, draft) in drafts.into_iter().enumerate() {
-        let (draft, layout) = settle(draft, &pool, schedule.micro_batches, schedule.ranks.len());
+    for (index, mut draft) in drafts.into_iter().enumerate() {
+        let settled = settle(&mut draft, &pool, schedule.micro_batches, schedule.ranks.len());
         let ordered = order(&draft);
+        let layout = settled.unwrap_or_else(|| layout(&draft, &ordered, &pool, PACKING_STEPS));
         assembled.activation_bytes.push(layout.activation_bytes);
         let mut writer = Writer::new(&assembled.inputs, &draft, &ordered, &layout);
         let stages: Vec<usize> = schedule.stages_of(index).collect();

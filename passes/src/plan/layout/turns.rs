@@ -22,20 +22,19 @@ const MOST_STEPS: u64 = 300_000_000;
 /// Bytes that are not worth an effort.
 const SMALL_LOSS: u64 = 4 << 10;
 
-/// The draft with the slots that give the smallest arena, and its layout. A rank with one stage and an undivided backward
-/// keeps the slots that it has.
-pub(crate) fn settle(draft: RankDraft, pool: &Pool, micro_batches: u64, n_ranks: usize) -> (RankDraft, Layout) {
-    let lay_out = |draft: &RankDraft, steps| layout(draft, &order(draft), pool, steps);
+/// Gives the draft the slots that make the smallest arena; the layout with them. A rank with one stage and an undivided
+/// backward keeps the slots that it has, and is left to be laid out.
+pub(crate) fn settle(draft: &mut RankDraft, pool: &Pool, micro_batches: u64, n_ranks: usize) -> Option<Layout> {
     if draft.tasks.len() <= 2 {
-        let layout = lay_out(&draft, PACKING_STEPS);
-        return (draft, layout);
+        return None;
     }
+    let lay_out = |draft: &RankDraft, steps| layout(draft, &order(draft), pool, steps);
     let is_within =
         |layout: &Layout, bound: u64, part: u64| layout.arena_bytes <= bound + (bound / part).max(SMALL_LOSS);
-    let turns = turns(&draft, micro_batches);
-    let first = lay_out(&draft, PACKING_STEPS / 4);
+    let turns = turns(draft, micro_batches);
+    let first = lay_out(draft, PACKING_STEPS / 4);
     let mut bound = first.lower_bound;
-    let mut tried = vec![(draft, first)];
+    let mut tried = vec![(std::mem::take(draft), first)];
     for turns in turns {
         if tried.iter().any(|(_, layout)| is_within(layout, bound, 100)) {
             break;
@@ -58,7 +57,9 @@ pub(crate) fn settle(draft: RankDraft, pool: &Pool, micro_batches: u64, n_ranks:
             tried.swap(0, i);
         }
     }
-    tried.swap_remove(0)
+    let (best, layout) = tried.swap_remove(0);
+    *draft = best;
+    Some(layout)
 }
 
 /// The numbers to try: as many as the buffer with the most slots needs, rounded up to whole rounds of the schedule; twice
