@@ -8,7 +8,7 @@ use super::facts::Facts;
 use super::measure::profiles;
 use super::partition::{
     Infeasible, Lost, Partition, PartitionOptions, Reason, RecomputePolicy, RunnerUp, StageChoice, StageCosts, Stages,
-    partition,
+    is_productive, partition,
 };
 use super::profile::UnitProfile;
 use super::searched::searched;
@@ -221,8 +221,7 @@ fn divide(units: &[UnitProfile], cluster: &Cluster, request: &PartitionOptions) 
         partition(units, cluster, &PartitionOptions { stages, ..request.clone() })
     };
     let alone = up_to(1)?;
-    let productive =
-        |p: &Partition| 5 * u128::from(alone.step_ps) >= 4 * p.stages.len() as u128 * u128::from(p.step_ps);
+    let productive = |p: &Partition| is_productive(alone.step_ps.into(), p.stages.len(), p.step_ps);
     // No division is faster than the best, so that none of more stages than this is productive.
     let most = 5 * u128::from(alone.step_ps) / (4 * u128::from(best.step_ps)).max(1);
     let most = u32::try_from(most).unwrap_or(u32::MAX);

@@ -8,7 +8,9 @@
 use super::infeasible::{self, Change, Infeasible, Reason};
 use super::objective::transfer_times;
 use super::stage_cost::{RecomputePolicy, StageCosts};
-use super::{Lost, MAX_RUNNER_UPS, Partition, PartitionOptions, RunnerUp, StageChoice, Stages, count, usable_gpus};
+use super::{
+    Lost, MAX_RUNNER_UPS, Partition, PartitionOptions, RunnerUp, StageChoice, Stages, count, is_productive, usable_gpus,
+};
 use crate::plan::flow;
 use crate::plan::profile::UnitProfile;
 use crate::schedule::{Boundary, Costs, Generator, Schedule, Shape, simulate};
@@ -94,9 +96,8 @@ fn productive(costs: &StageCosts<'_>, limits: &[u32], options: &PartitionOptions
     let usable = (0..limits.len()).filter(|&group| limits[group] > 0).map(NodeGroupId::from_index);
     let whole = |group| costs.time(0..costs.n_units(), group, 0).map(|(f, b)| f.saturating_add(b));
     let alone = u128::from(usable.filter_map(whole).min().unwrap_or(0)) * u128::from(options.micro_batches);
-    let is_productive = |d: &Division| 5 * alone >= 4 * d.n_ranks as u128 * u128::from(d.step_ps);
     let fewest = || (0..found.len()).min_by_key(|&i| (found[i].n_ranks, found[i].step_ps));
-    found.iter().position(is_productive).or_else(fewest).unwrap_or(0)
+    found.iter().position(|d| is_productive(alone, d.n_ranks, d.step_ps)).or_else(fewest).unwrap_or(0)
 }
 
 /// The groups that ranks can take, for each choice the group of every rank.

@@ -242,6 +242,11 @@ pub fn partition(
     Ok(Partition { stages, rank_of, step_ps, exact, runner_ups })
 }
 
+/// Whether each of so many ranks does at least four fifths of what one GPU alone, which takes `alone_ps` for the step, would.
+pub(crate) fn is_productive(alone_ps: u128, n_ranks: usize, step_ps: u64) -> bool {
+    5 * alone_ps >= 4 * n_ranks as u128 * u128::from(step_ps)
+}
+
 /// How many GPUs of each group a plan may use.
 fn usable_gpus(costs: &StageCosts<'_>, options: &PartitionOptions) -> Vec<u32> {
     let usable = |(id, group): (NodeGroupId, &trainc_ir::NodeGroup)| {
