@@ -1,11 +1,11 @@
 //! The critical path: what each part of the step waited for, from its end back to its start.
 
-use super::engine::{Done, Run, segment};
+use super::engine::{Done, Run, call};
 use super::rank::{Instance, instance};
 use super::{CriticalStep, Span, SpanKind};
 use std::collections::BTreeMap;
 use trainc_ir::id::Id;
-use trainc_ir::plan::{Action, CommunicatorId, RankId, StreamId};
+use trainc_ir::plan::{CommunicatorId, RankId, StreamId};
 
 /// Where the walk has come to.
 #[derive(Clone, Copy)]
@@ -32,7 +32,7 @@ pub(super) fn critical_path(run: &Run<'_>) -> Vec<CriticalStep> {
                     at = Some(At::Flight(flight));
                     continue;
                 }
-                (done.start_ps, vec![(rank, stream, nth)], call(done, rank, stream))
+                (done.start_ps, vec![(rank, stream, nth)], step_of(done, rank, stream))
             }
             At::Flight(id) => {
                 let flight = &run.flights[id];
@@ -54,13 +54,8 @@ pub(super) fn critical_path(run: &Run<'_>) -> Vec<CriticalStep> {
     path
 }
 
-fn call(done: &Done<'_>, rank: usize, stream: usize) -> Option<CriticalStep> {
-    let segment = segment(done.instr)?;
-    let micro_batch = match &done.instr.action {
-        Action::Call { segment: _, frames: _, args: _, micro_batch, site: _ } => micro_batch.value(done.trip),
-        Action::Load { .. } | Action::Send { .. } | Action::Recv { .. } => 0,
-        Action::AllReduce { .. } | Action::Broadcast { .. } | Action::Group(_) => 0,
-    };
+fn step_of(done: &Done<'_>, rank: usize, stream: usize) -> Option<CriticalStep> {
+    let (segment, micro_batch) = call(done.instr, done.trip)?;
     let kind = SpanKind::Call { segment, micro_batch };
     let stream = StreamId::from_index(stream);
     let span = Span { stream, kind, start_ps: done.start_ps, end_ps: done.end_ps };

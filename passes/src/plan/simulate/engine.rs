@@ -373,8 +373,8 @@ impl<'a, 'd> Engine<'a, 'd> {
         if let Some(recorded) = instr.record.as_ref().and_then(|event| instance(event, trip)) {
             state.recorded.entry(recorded).or_insert(now);
         }
-        if let Action::Call { segment, frames: _, args: _, micro_batch, site: _ } = &instr.action {
-            let kind = SpanKind::Call { segment: *segment, micro_batch: micro_batch.value(trip) };
+        if let Some((segment, micro_batch)) = call(instr, trip) {
+            let kind = SpanKind::Call { segment, micro_batch };
             let stream = StreamId::from_index(stream);
             state.timeline.spans.push(Span { stream, kind, start_ps, end_ps: now });
         }
@@ -382,10 +382,10 @@ impl<'a, 'd> Engine<'a, 'd> {
     }
 }
 
-/// The segment of a call.
-pub(super) fn segment(instr: &Instr) -> Option<SegmentId> {
+/// The segment of a call, and the micro-batch that it works on in a trip.
+pub(super) fn call(instr: &Instr, trip: u64) -> Option<(SegmentId, i64)> {
     match &instr.action {
-        Action::Call { segment, frames: _, args: _, micro_batch: _, site: _ } => Some(*segment),
+        Action::Call { segment, frames: _, args: _, micro_batch, site: _ } => Some((*segment, micro_batch.value(trip))),
         Action::Load { .. } | Action::Send { .. } | Action::Recv { .. } => None,
         Action::AllReduce { .. } | Action::Broadcast { .. } | Action::Group(_) => None,
     }

@@ -2,7 +2,7 @@
 
 use super::RecomputeTime;
 use super::durations::Durations;
-use super::engine::{Done, Run, segment};
+use super::engine::{Done, Run, call};
 use super::rank::{Instance, instance};
 use std::collections::BTreeMap;
 use trainc_ir::id::Id;
@@ -15,7 +15,8 @@ pub(super) fn recompute_times(run: &Run<'_>, durations: &Durations<'_>) -> Vec<R
     let mut times = Vec::new();
     for (rank, streams) in run.done.iter().enumerate() {
         let mut sum = RecomputeTime::default();
-        let is_recompute = |done: &Done<'_>| segment(done.instr).is_some_and(|of| durations.is_recompute(of));
+        let is_recompute =
+            |done: &Done<'_>| call(done.instr, done.trip).is_some_and(|(of, _)| durations.is_recompute(of));
         let mut recorded: BTreeMap<Instance, u64> = BTreeMap::new();
         let mut waiting: BTreeMap<Instance, (usize, usize)> = BTreeMap::new();
         for (s, stream) in streams.iter().enumerate() {
@@ -39,7 +40,7 @@ pub(super) fn recompute_times(run: &Run<'_>, durations: &Durations<'_>) -> Vec<R
         for stream in streams {
             let mut needed_at = None;
             for done in stream.iter().rev() {
-                let Some(of) = segment(done.instr) else { continue };
+                let Some((of, _)) = call(done.instr, done.trip) else { continue };
                 if !durations.is_recompute(of) {
                     needed_at = Some(arrival(done));
                     continue;
