@@ -34,23 +34,18 @@ impl ScheduleKind {
         Self::ZbH1,
         Self::ZbV,
     ];
-
-    /// What makes schedules of this kind.
-    pub fn generator(self) -> Box<dyn Generator> {
-        match self {
-            Self::GPipe => Box::new(GPipe),
-            Self::OneFOneB => Box::new(OneFOneB),
-            Self::Interleaved => Box::new(Interleaved),
-            Self::BreadthFirst { contiguous } => Box::new(BreadthFirst { contiguous }),
-            Self::ZbH1 => Box::new(ZbH1),
-            Self::ZbV => Box::new(ZbV),
-        }
-    }
 }
 
 impl Generator for ScheduleKind {
     fn generate(&self, shape: &Shape) -> Result<Schedule, ScheduleError> {
-        self.generator().generate(shape)
+        match *self {
+            Self::GPipe => GPipe.generate(shape),
+            Self::OneFOneB => OneFOneB.generate(shape),
+            Self::Interleaved => Interleaved.generate(shape),
+            Self::BreadthFirst { contiguous } => BreadthFirst { contiguous }.generate(shape),
+            Self::ZbH1 => ZbH1.generate(shape),
+            Self::ZbV => ZbV.generate(shape),
+        }
     }
 }
 
