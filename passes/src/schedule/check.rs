@@ -15,7 +15,7 @@ impl Schedule {
     pub fn check(&self) -> Result<(), ScheduleError> {
         self.check_executable()?;
         let mut last: Vec<Option<u64>> = vec![None; self.n_stages()];
-        for &work in self.ranks.iter().flatten().filter(|work| bits(work.kind) & WEIGHT_GRAD != 0) {
+        for &work in self.ranks.iter().flatten().filter(|work| work.kind.adds_gradients()) {
             if let Some(after) = last[work.stage].filter(|&last| last > work.micro_batch) {
                 return Err(ScheduleError::Descending { work, after });
             }
@@ -36,11 +36,7 @@ impl Schedule {
     /// Each piece of work is done exactly once, on its stage's rank.
     pub(super) fn check_complete(&self) -> Result<(), ScheduleError> {
         let (n_stages, n_ranks) = (self.n_stages(), self.ranks.len());
-        for (stage, &rank) in self.rank_of.iter().enumerate() {
-            if rank >= n_ranks {
-                return Err(ScheduleError::NoSuchRank { stage, rank, ranks: n_ranks });
-            }
-        }
+        check_placement(&self.rank_of, n_ranks)?;
         let micro_batches = self.micro_batches;
         if (n_stages as u64).checked_mul(micro_batches).is_none_or(|pairs| pairs > Shape::MOST) {
             let shape = Shape { ranks: n_ranks, loops: n_stages.div_ceil(n_ranks.max(1)), micro_batches };
@@ -130,6 +126,14 @@ impl Schedule {
     /// Where a table over stages and micro-batches has this pair.
     pub(super) fn index(&self, stage: usize, micro_batch: u64) -> usize {
         stage * self.micro_batches as usize + micro_batch as usize
+    }
+}
+
+/// Every stage is on one of so many ranks.
+pub(super) fn check_placement(rank_of: &[usize], ranks: usize) -> Result<(), ScheduleError> {
+    match rank_of.iter().copied().enumerate().find(|&(_, rank)| rank >= ranks) {
+        Some((stage, rank)) => Err(ScheduleError::NoSuchRank { stage, rank, ranks }),
+        None => Ok(()),
     }
 }
 

@@ -51,6 +51,13 @@ pub enum WorkKind {
     WeightGrad,
 }
 
+impl WorkKind {
+    /// Whether a stage's work of this kind adds to its weights' gradients; it is then done with the micro-batch.
+    pub(crate) fn adds_gradients(self) -> bool {
+        matches!(self, Self::Backward | Self::WeightGrad)
+    }
+}
+
 /// A piece of work: one stage on one micro-batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Work {

@@ -1,8 +1,7 @@
 //! Exchanges neighbours in a rank's order as long as that helps.
 
 use super::{Best, FoundBy, Unequal};
-use crate::schedule::timing;
-use crate::schedule::{Work, WorkKind};
+use crate::schedule::{Work, timing};
 
 /// How far a work is moved at most.
 const FARTHEST: usize = 6;
@@ -53,7 +52,6 @@ fn may_pass(work: Work, passed: Work) -> bool {
     if work.stage != passed.stage {
         return true;
     }
-    let sums = |work: Work| matches!(work.kind, WorkKind::Backward | WorkKind::WeightGrad);
-    let alike = work.kind == passed.kind || (sums(work) && sums(passed));
+    let alike = work.kind == passed.kind || (work.kind.adds_gradients() && passed.kind.adds_gradients());
     !alike && work.micro_batch != passed.micro_batch
 }

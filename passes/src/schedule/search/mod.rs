@@ -20,6 +20,7 @@ mod local;
 #[cfg(test)]
 mod tests;
 
+use super::check::check_placement;
 use super::timing::{self, Costs};
 use super::{Ratio, Schedule, ScheduleError, ScheduleKind};
 use flow::Flow;
@@ -153,11 +154,7 @@ impl Unequal {
         let shape = super::Shape { ranks: self.room_bytes.len(), loops: 1, micro_batches: self.micro_batches };
         super::Shape { ranks: n_stages, ..shape }.check()?;
         self.costs.check(n_stages)?;
-        for (stage, &rank) in self.rank_of.iter().enumerate() {
-            if rank >= shape.ranks {
-                return Err(ScheduleError::NoSuchRank { stage, rank, ranks: shape.ranks });
-            }
-        }
+        check_placement(&self.rank_of, shape.ranks)?;
         for (rank, &room) in self.room_bytes.iter().enumerate() {
             let needed = fixed::least_bytes(self, rank);
             if needed > room {

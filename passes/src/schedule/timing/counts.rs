@@ -95,7 +95,7 @@ fn stages(works: &[Work], costs: &Costs, n_stages: usize, n_local: usize) -> Vec
         if work.kind != WorkKind::WeightGrad {
             uses.add(work.stage);
         }
-        if matches!(work.kind, WorkKind::Backward | WorkKind::WeightGrad) {
+        if work.kind.adds_gradients() {
             sums.add(work.stage);
         }
     }
@@ -103,8 +103,7 @@ fn stages(works: &[Work], costs: &Costs, n_stages: usize, n_local: usize) -> Vec
     let mut slack_ps = 0u64;
     for work in works.iter().rev() {
         let stage = work.stage;
-        let ends = matches!(work.kind, WorkKind::Backward | WorkKind::WeightGrad);
-        if ends && finished.iter().all(|later| later.stage != stage) {
+        if work.kind.adds_gradients() && finished.iter().all(|later| later.stage != stage) {
             finished.push(StageTiming {
                 stage,
                 gathers_each_use: uses.each[stage],

@@ -66,8 +66,7 @@ fn weight_runs(works: &[Work], resident: Resident) -> Vec<Run> {
 
 /// The runs of a rank over gradient buffers, by their first work.
 fn gradient_runs(works: &[Work], reduce: Reduce) -> Vec<Run> {
-    let gradients =
-        works.iter().enumerate().filter(|(_, work)| matches!(work.kind, WorkKind::Backward | WorkKind::WeightGrad));
+    let gradients = works.iter().enumerate().filter(|(_, work)| work.kind.adds_gradients());
     let lane = |work: &Work| if reduce == Reduce::Once { work.stage } else { 0 };
     runs(gradients, lane, reduce == Reduce::EachBackward)
 }
