@@ -9,7 +9,7 @@
 use super::crossing::Transfer;
 use super::segments::Key;
 use super::stage::{Act, PortKey, RankDraft, Task};
-use crate::schedule::{Schedule, Work, WorkKind};
+use crate::schedule::{Costs, Schedule, Work, WorkKind, spans};
 use std::collections::{BTreeMap, BTreeSet};
 use trainc_ir::ValueId;
 use trainc_ir::plan::BufferKind;
@@ -245,43 +245,11 @@ fn sequence(
 impl Times {
     /// Runs the schedule: whole backwards take 2, everything else 1.
     fn new(schedule: &Schedule) -> Self {
-        const OPEN: Span = (u64::MAX, u64::MAX);
-        let (n_stages, m) = (schedule.n_stages(), schedule.micro_batches as usize);
-        let table = || vec![vec![OPEN; m]; n_stages];
+        let n_stages = schedule.n_stages();
+        let table = || vec![vec![Span::default(); schedule.micro_batches as usize]; n_stages];
         let mut times = Self { forward: table(), backward: table(), weight: table() };
-        let mut now = vec![0u64; schedule.ranks.len()];
-        let mut next = vec![0usize; schedule.ranks.len()];
-        let mut goes_on = true;
-        while goes_on {
-            goes_on = false;
-            for (rank, works) in schedule.ranks.iter().enumerate() {
-                while let Some(&work) = works.get(next[rank]) {
-                    let Some(ready) = times.ready(work, n_stages) else { break };
-                    let start = ready.max(now[rank]);
-                    let end = start + if work.kind == WorkKind::Backward { 2 } else { 1 };
-                    times.note(work, (start, end));
-                    now[rank] = end;
-                    next[rank] += 1;
-                    goes_on = true;
-                }
-            }
-        }
+        spans(schedule, &Costs::uniform(n_stages), |work, span| times.note(work, span));
         times
-    }
-
-    /// When everything that the work depends on is done, once that is known.
-    fn ready(&self, work: Work, n_stages: usize) -> Option<u64> {
-        let (stage, at) = (work.stage, work.micro_batch as usize);
-        let end = |table: &[Vec<Span>], stage: usize| Some(table[stage][at].1).filter(|&end| end != u64::MAX);
-        match work.kind {
-            WorkKind::Forward if stage == 0 => Some(0),
-            WorkKind::Forward => end(&self.forward, stage - 1),
-            WorkKind::Backward | WorkKind::InputGrad if stage + 1 == n_stages => end(&self.forward, stage),
-            WorkKind::Backward | WorkKind::InputGrad => {
-                Some(end(&self.forward, stage)?.max(end(&self.backward, stage + 1)?))
-            }
-            WorkKind::WeightGrad => end(&self.backward, stage),
-        }
     }
 
     fn note(&mut self, work: Work, span: Span) {

@@ -36,6 +36,8 @@ pub use timing::{Boundary, Costs, RankTiming, Reduce, Resident, StageCost, Stage
 pub use zb_h1::ZbH1;
 pub use zb_v::ZbV;
 
+pub(crate) use timing::spans;
+
 use std::fmt;
 
 /// What a piece of work computes.

@@ -16,8 +16,9 @@ pub(super) struct End {
 /// Not yet.
 const NEVER: u64 = u64::MAX;
 
-/// When each rank is done; nothing if they wait for each other for ever.
-pub(super) fn run(schedule: &Schedule, costs: &Costs) -> Option<Vec<End>> {
+/// When each rank is done; nothing if they wait for each other for ever. `note` is told when each piece of work starts, what
+/// is computed again before it not counted, and ends.
+pub(super) fn run(schedule: &Schedule, costs: &Costs, mut note: impl FnMut(Work, (u64, u64))) -> Option<Vec<End>> {
     let n_stages = schedule.n_stages();
     let n_pairs = n_stages * schedule.micro_batches as usize;
     let hand_over = costs.hand_over(&schedule.rank_of);
@@ -52,7 +53,9 @@ pub(super) fn run(schedule: &Schedule, costs: &Costs) -> Option<Vec<End>> {
             }
             let place = next[rank];
             let begin = streams[rank].as_ref().map_or(free[rank], |stream| free[rank].max(stream.ready(place)));
-            let end = begin.saturating_add(before).max(arrived).saturating_add(time).min(NEVER - 1);
+            let start = begin.saturating_add(before).max(arrived);
+            let end = start.saturating_add(time).min(NEVER - 1);
+            note(work, (start, end));
             free[rank] = end;
             next[rank] += 1;
             if let Some(stream) = &mut streams[rank] {

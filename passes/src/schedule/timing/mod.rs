@@ -17,7 +17,7 @@ pub use traffic::{Reduce, Resident, Traffic};
 
 pub(super) use counts::peak_bytes;
 
-use super::{Ratio, Schedule, ScheduleError, WorkKind};
+use super::{Ratio, Schedule, ScheduleError, Work, WorkKind};
 
 /// What one stage takes, for one micro-batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -184,12 +184,17 @@ pub struct StageTiming {
 pub fn simulate(schedule: &Schedule, costs: &Costs) -> Result<Timing, ScheduleError> {
     schedule.check_complete()?;
     costs.check(schedule.n_stages())?;
-    let Some(ends) = clock::run(schedule, costs) else {
+    let Some(ends) = clock::run(schedule, costs, |_, _| {}) else {
         return Err(schedule.run().expect_err("where the clock stops, ranks wait for each other for ever"));
     };
     let makespan_ps = ends.iter().map(|end| end.compute.max(end.traffic)).max().unwrap_or(0);
     let rank = |(rank, end): (usize, &clock::End)| counts::count(schedule, costs, rank, end.compute, makespan_ps);
     Ok(Timing { makespan_ps, ranks: ends.iter().enumerate().map(rank).collect() })
+}
+
+/// Tells `note` when each piece of work of a schedule that was checked starts and ends.
+pub(crate) fn spans(schedule: &Schedule, costs: &Costs, note: impl FnMut(Work, (u64, u64))) {
+    clock::run(schedule, costs, note).expect("no ranks of a schedule that was checked wait for each other for ever");
 }
 
 /// The makespan of an order with complete and possible costs, if it can be executed as far as its ranks wait for each other.
@@ -199,7 +204,7 @@ pub(super) fn makespan(schedule: &Schedule, costs: &Costs) -> Option<u64> {
 
 /// The makespan, and the sum of the times at which the ranks are done.
 pub(super) fn value(schedule: &Schedule, costs: &Costs) -> Option<(u64, u64)> {
-    let ends = clock::run(schedule, costs)?;
+    let ends = clock::run(schedule, costs, |_, _| {})?;
     let ends = ends.iter().map(|end| end.compute.max(end.traffic));
     Some((ends.clone().max().unwrap_or(0), ends.fold(0, u64::saturating_add)))
 }
